@@ -1,0 +1,1 @@
+"""Pure arithmetic of capacity: quantities, density, placement, reservations. Standard library only; time is an argument."""

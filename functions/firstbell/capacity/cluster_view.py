@@ -1,0 +1,65 @@
+"""The parts of Kubernetes nodes and pods that capacity is computed from. `firstbell.cluster` fills them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from firstbell.capacity.resources import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from firstbell.capacity.scheduling import Taint, Toleration
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A registered node. Times are Unix seconds."""
+
+    name: str
+    instance_id: str
+    """Last segment of spec.providerID; empty for a node that has none (it belongs to no pool of ours)."""
+    instance_type: str
+    zone: str
+    ready: bool
+    unschedulable: bool
+    allocatable: Resources
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    created_at: float = 0.0
+    ready_at: float = 0.0
+    """lastTransitionTime of the Ready condition while Ready; 0 otherwise."""
+    resource_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod that is neither Succeeded nor Failed. Times are Unix seconds."""
+
+    uid: str
+    name: str
+    namespace: str
+    requests: Resources
+    """Effective request as the scheduler counts it (init and sidecar containers, overhead, pod-level resources), pods=1."""
+    node_name: str = ""
+    created_at: float = 0.0
+    scheduled_at: float = 0.0
+    ready_at: float = 0.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    """nodeSelector plus the single-valued `In` terms of a required node affinity."""
+    tolerations: tuple[Toleration, ...] = ()
+    owner_kind: str = ""
+    owner_name: str = ""
+    mirror: bool = False
+    host_network: bool = False
+    priority: int = 0
+    terminating: bool = False
+    zones: tuple[str, ...] = ()
+    """Zones that its bound zonal volumes allow; empty = any."""
+
+    @property
+    def bound(self) -> bool:
+        return bool(self.node_name)

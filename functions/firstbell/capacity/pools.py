@@ -1,0 +1,76 @@
+"""A pool: one Auto Scaling group, and how pods come to it and fit on it. Filled from the operator's file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from firstbell.capacity.resources import Resources
+from firstbell.capacity.scheduling import selects, tolerated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from firstbell.capacity.cluster_view import Pod
+    from firstbell.capacity.scheduling import Taint, Toleration
+
+Mode = Literal["act", "observe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Networking:
+    """How the VPC CNI hands out addresses on the pool's nodes; it decides the maximum of pods a node takes."""
+
+    prefix_delegation: bool = False
+    custom_networking: bool = False
+    reserved_enis: int = 0
+    ipv6: bool = False
+    max_pods: int | None = None
+    """The operator's own kubelet maxPods; wins over every rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool as the operator's file names it, in the operator's order.
+
+    Exactly one of `group` (Auto Scaling group name) and `nodegroup` (managed node group, resolved at run time) is set.
+    """
+
+    name: str
+    pod: Resources
+    """What one user pod of this pool asks for where a signal does not say (pods=1)."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels that the pool's nodes carry and its pods select."""
+    taints: tuple[Taint, ...] = ()
+    """Registration taints that the pool's nodes carry and its pods tolerate."""
+    tolerations: tuple[Toleration, ...] = ()
+    """What a user pod tolerates; the operator's file may add to those derived from `taints`."""
+    group: str | None = None
+    nodegroup: str | None = None
+    mode: Mode = "act"
+    networking: Networking = field(default_factory=Networking)
+    lead_minutes: float | None = None
+    """None = "auto": measured p95 of request-to-Ready + 10 %."""
+    fallback: tuple[str, ...] = ()
+    spot: bool = False
+    stateful: bool = False
+    preemptible: Mapping[str, str] = field(default_factory=dict)
+    """Labels of pods whose places are free (JupyterHub user-placeholders)."""
+
+
+def pool_of(pod: Pod, pools: Sequence[Pool]) -> Pool | None:
+    """The first pool, in the operator's order, whose labels the pod selects and whose taints it tolerates.
+
+    A selector on keys that the pool does not label (a zone, an architecture) does not decide membership. A pool that
+    has labels and no repelling taint is joined only by pods that select one of its labels; else every pod without a
+    selector would count as a student of it.
+    """
+    return next((pool for pool in pools if _belongs(pod, pool)), None)
+
+
+def _belongs(pod: Pod, pool: Pool) -> bool:
+    asked = {key: value for key, value in pod.node_selector.items() if key in pool.labels}
+    guarded = any(taint.repels for taint in pool.taints)
+    if pool.labels and not asked and not guarded:
+        return False
+    return selects(asked, pool.labels) and tolerated(pool.taints, pod.tolerations)
