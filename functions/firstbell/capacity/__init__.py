@@ -1,1 +1,1 @@
-"""Pure arithmetic of capacity: quantities, density, placement, reservations. Standard library only; time is an argument."""
+"""Pure arithmetic of capacity: quantities, density, placement, reservations. Standard library; time is an argument."""

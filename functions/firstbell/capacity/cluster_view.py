@@ -42,7 +42,7 @@ class Pod:
     name: str
     namespace: str
     requests: Resources
-    """Effective request as the scheduler counts it (init and sidecar containers, overhead, pod-level resources), pods=1."""
+    """Effective request as the scheduler counts it (init and sidecar containers, overhead, pod level), pods=1."""
     node_name: str = ""
     created_at: float = 0.0
     scheduled_at: float = 0.0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An instance of the group. `lifecycle` is Auto Scaling's LifecycleState (Pending, InService, Terminating:Wait...)."""
+    """An instance of the group. `lifecycle` is Auto Scaling's LifecycleState (Pending, InService...)."""
 
     instance_id: str
     lifecycle: str

@@ -31,7 +31,7 @@ class Toleration:
     effect: str = ""
 
     def tolerates(self, taint: Taint) -> bool:
-        """`Toleration.ToleratesTaint` of k8s.io/api/core/v1: empty effect or key match all; Exists ignores the value."""
+        """`Toleration.ToleratesTaint` (k8s.io/api/core/v1): empty effect or key match all; Exists ignores the value."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:
