@@ -1,2 +1,76 @@
-.venv/bin/python: requirements.lock
-	python3 -m venv .venv && .venv/bin/pip -q install uv==0.13.9 && .venv/bin/uv pip sync -q --python .venv/bin/python requirements.lock
+# The one door. `make help` says what there is; every target sets up what it needs, once.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.SUFFIXES:
+
+# What set-up brought comes first on PATH, so no target needs an activated environment.
+export PATH := $(CURDIR)/.cache/bin:$(CURDIR)/.venv/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
+export PYTHONDONTWRITEBYTECODE :=
+export AWS_PAGER :=
+export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
+
+BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
+PYTEST := pytest
+CLOUD ?= default
+NAME ?= hub
+
+.PHONY: help setup ready demo test test-long check pytest bench up down status logs synth deploy destroy lock clean
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install and build what the other targets need (each does this itself; a second run does nothing)
+	@$(BOOTSTRAP)
+
+ready:
+	@$(BOOTSTRAP) --quiet
+
+demo: ready ## a school morning on the local cloud: about five minutes, the last two of them live
+	@python -m demo.morning
+
+test: check ## every check and test but the long tier
+	$(PYTEST) -m "not long"
+
+test-long: ready ## the long tier
+	$(PYTEST) -m long
+
+check: ready ## style, types, layers, locks and schemas, advisories
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+	python -m workshop.locks check
+	python -m workshop.audit
+
+bench: ready ## measure what the design promises
+	python -m bench
+
+up: ready ## start a local cloud (AWS and Kubernetes on loopback) and keep it running
+	@python -m localcloud up
+
+down: ready ## stop it
+	@python -m localcloud down
+
+status: ready ## what of it runs, and where
+	@python -m localcloud status
+
+logs: ready ## what its parts have written
+	@python -m localcloud logs
+
+synth: ready ## write the CloudFormation template to cdk.out/ (no credentials, no network)
+	cdk synth --quiet
+
+deploy: ready ## deploy to the AWS account of your credentials, as firstbell.yaml says
+	cdk deploy
+
+destroy: ready ## take it away again
+	cdk destroy
+
+lock: ready ## resolve the pinned dependencies again (needs the network)
+	python -m workshop.locks renew
+
+clean: ## remove what runs left behind; what set-up installed stays (.venv, node_modules, .cache)
+	rm -rf .localcloud cdk.out cdk.out.* build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -f demo-report.json firstbell-report.html
+	find . -name __pycache__ -type d -not -path './.venv/*' -not -path './node_modules/*' -prune -exec rm -rf {} +
