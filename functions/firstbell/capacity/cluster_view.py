@@ -59,6 +59,18 @@ class Pod:
     terminating: bool = False
     zones: tuple[str, ...] = ()
     """Zones that its bound zonal volumes allow; empty = any."""
+    finished: bool = False
+    """Succeeded or Failed; lists for sizing leave such pods out, the list of one node's pods does not."""
+    grace_seconds: int = 30
+    """spec.terminationGracePeriodSeconds."""
+    deletion_at: float = 0.0
+    """metadata.deletionTimestamp, when the grace of a terminating pod runs out; 0 while it is not terminating."""
+    claims: tuple[str, ...] = ()
+    """Names of its PersistentVolumeClaims (a generic ephemeral volume's claim is `<pod>-<volume>`)."""
+    safe_to_evict: bool | None = None
+    """The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; None where it is absent."""
+    local_storage: bool = False
+    """Whether it has an emptyDir on disk or a hostPath, whose data an eviction loses."""
 
     @property
     def bound(self) -> bool:

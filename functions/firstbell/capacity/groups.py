@@ -77,3 +77,5 @@ class Activity:
     cause: str
     status_message: str
     started_at: float
+    ended_at: float = 0.0
+    """When a launch came into service or a termination ended; 0 while in progress."""

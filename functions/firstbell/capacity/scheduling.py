@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ class Taint:
     key: str
     value: str = ""
     effect: str = "NoSchedule"
+    time_added: str = field(default="", compare=False)
+    """timeAdded as Kubernetes wrote it. A node's taints are an atomic list, so whoever patches it writes this back."""
 
     @property
     def repels(self) -> bool:
