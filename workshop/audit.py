@@ -21,7 +21,8 @@ PATIENCE_SECONDS = 60
 
 def audit() -> list[dict[str, Any]] | None:
     """pip-audit's answer per package, or None where it got none."""
-    command = [Path(sys.executable).parent / "pip-audit", "--requirement", LOCK, "--require-hashes", "--disable-pip"]
+    program = str(Path(sys.executable).parent / "pip-audit")
+    command = [program, "--requirement", LOCK, "--require-hashes", "--disable-pip"]
     command += ["--timeout", "5", "--format", "json", "--progress-spinner", "off"]
     try:
         answer = subprocess.run(

@@ -100,7 +100,7 @@ def _watch(process: subprocess.Popen[bytes], log: Path) -> int:
                 return process.wait(timeout=BEAT_SECONDS)
             except subprocess.TimeoutExpired:
                 latest = (_lines(log) or [""])[-1]
-                say(f"  {time.monotonic() - started:4.0f} s  {latest[:90]}")
+                say(f"  {time.monotonic() - started:4.0f} s  {latest[:90]}".rstrip())
     finally:
         if process.poll() is None:
             process.terminate()
