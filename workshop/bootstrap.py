@@ -20,6 +20,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 NODE = CACHE / "bin" / "node"
 OLDEST_NODE = 22
+WHEEL_TARGETS = 2
 OFFLINE = "Check the network (and PIP_CERT, SSL_CERT_FILE, HTTPS_PROXY behind a proxy), then `make setup` again."
 
 
@@ -82,16 +83,20 @@ def project_steps() -> list[Step]:
             title="wheels of the functions, for this machine and for Lambda",
             act=lambda: run("wheels", [PYTHON, "-m", "infra.wheels"]),
             inputs=[ROOT / "functions/requirements.lock", ROOT / "infra/wheels.py"],
-            product=lambda: any((CACHE / "wheels").rglob("*.whl")),
+            product=lambda: len({wheel.parent for wheel in (CACHE / "wheels").rglob("*.whl")}) == WHEEL_TARGETS,
             remedy=OFFLINE,
         ),
         Step(
             name="controlplane",
             title="Kubernetes control plane for the local cloud (minutes the first time, then cached per user)",
             act=lambda: run("controlplane", [PYTHON, "-m", "localcloud.controlplane.build"]),
-            inputs=sorted(path for path in control_plane.rglob("*") if path.suffix in {".go", ".mod", ".sum"}),
+            inputs=[
+                control_plane / "build.py",
+                *sorted(control_plane.rglob("*.go")),
+                *sorted(control_plane.rglob("go.*")),
+            ],
             settings=[os.environ.get(name, "") for name in ("HOME", "XDG_CACHE_HOME", "KUBEBUILDER_ASSETS")],
-            product=lambda: True,
+            product=control_plane_is_kept,
             remedy="Set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver, kube-scheduler and "
             f"kube-controller-manager to build none of them. {OFFLINE}",
         ),
@@ -135,15 +140,18 @@ def install_cdk() -> None:
     run("cdk", [NODE, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], {**os.environ, "PATH": path})
 
 
+def control_plane_is_kept() -> bool:
+    """Whether the programs that the build named at its end ("etcd: /...") are still in the user's cache."""
+    log = STAMPS / "controlplane.log"
+    named = re.findall(r"^[\w-]+: (/.+)$", log.read_text(), re.MULTILINE) if log.is_file() else []
+    return bool(named) and all(os.access(program, os.X_OK) for program in named)
+
+
 def set_up(*, quiet: bool) -> int:
     """Do every step that is not done; 0 when all are. `quiet` says nothing when there is nothing to do."""
     started = time.monotonic()
     performed = 0
     for step in steps():
-        if step.name == "controlplane" and not (ROOT / "localcloud/controlplane/build.py").exists():
-            continue
-        if not all(path.is_file() for path in step.inputs):
-            continue
         if step.is_done():
             continue
         try:
