@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstbell.capacity.pools import Networking, Pool
+from firstbell.capacity.pools import InterruptionPolicy, Networking, Pool
 from firstbell.capacity.resources import Resources
 from firstbell.capacity.scheduling import Taint, Toleration
 from firstbell.errors import ConfigurationError
@@ -117,4 +117,5 @@ def _pool(entry: Mapping[str, Any]) -> Pool:
         spot=entry.get("spot", False),
         stateful=entry.get("stateful", False),
         preemptible=dict(entry.get("preemptible", {})),
+        interruption=InterruptionPolicy(**entry.get("interruption", {})),
     )

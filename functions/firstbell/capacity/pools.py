@@ -30,6 +30,22 @@ class Networking:
 
 
 @dataclass(frozen=True, slots=True)
+class InterruptionPolicy:
+    """What the pool does when its instances go."""
+
+    rebalance: Literal["observe", "cordon", "drain"] = "observe"
+    """On a rebalance recommendation, which only says that an interruption has become likelier."""
+    rebalance_ttl_minutes: float = 60.0
+    """After so long without anything that followed, a recommendation's cordon is taken back."""
+    before_minutes: float = 60.0
+    """How long before a scheduled change the drain starts."""
+    at_deadline: Literal["force", "leave"] = "force"
+    """Whether pods that are still there when power goes are deleted with what grace is left, or left to it."""
+    hook: str = "firstbell-drain"
+    """Name of the terminate lifecycle hook that is ours to answer; every other hook is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pool:
     """A pool as the operator's file names it, in the operator's order.
 
@@ -56,6 +72,7 @@ class Pool:
     stateful: bool = False
     preemptible: Mapping[str, str] = field(default_factory=dict)
     """Labels of pods whose places are free (JupyterHub user-placeholders)."""
+    interruption: InterruptionPolicy = field(default_factory=InterruptionPolicy)
 
 
 def pool_of(pod: Pod, pools: Sequence[Pool]) -> Pool | None:
