@@ -1,0 +1,82 @@
+"""Reads YAML as a person means it, and remembers where everything stands."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from infra.operator_file.rules import Path
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's core schema: PyYAML's 1.1 reads 19:00 as 1140, `no` as false, a date as a date object."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(true|false)$"), list("tf"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(null|~|)$"), ["n", "~", ""])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^-?(0|[1-9]\d*)$"), list("-0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^-?(0|[1-9]\d*)\.\d+$"), list("-0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"^<<$"), ["<"])
+
+
+class UnreadableDocument(Exception):
+    """The text is not YAML. `line` counts from 1."""
+
+    def __init__(self, line: int, complaint: str) -> None:
+        super().__init__(complaint)
+        self.line = line
+        self.complaint = complaint
+
+
+class Document:
+    """A parsed text: its value, and the line of every path in it."""
+
+    def __init__(self, text: str) -> None:
+        """Raises UnreadableDocument, also for a key that stands twice (YAML's parser would keep the last)."""
+        loader = _Loader(text)
+        try:
+            self._root = loader.get_single_node()
+            if self._root is not None:
+                _refuse_repeated_keys(self._root)
+            self.value: Any = loader.construct_document(self._root) if self._root is not None else None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            raise UnreadableDocument(mark.line + 1 if mark else 1, error.problem or "is not YAML") from error
+        except yaml.YAMLError as error:
+            raise UnreadableDocument(1, str(error)) from error
+        finally:
+            loader.dispose()
+
+    def line(self, path: Path) -> int:
+        """The line, from 1, of the path or of the nearest part of it that is there."""
+        node, line = self._root, 1
+        for step in path:
+            if isinstance(node, yaml.MappingNode):
+                # Merged keys (<<) stand before the mapping's own once the document is constructed.
+                entry = next(((key, value) for key, value in reversed(node.value) if key.value == step), None)
+                if entry is None:
+                    return line
+                line, node = entry[0].start_mark.line + 1, entry[1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+                line = node.start_mark.line + 1
+            else:
+                return line
+        return line
+
+
+def _refuse_repeated_keys(node: yaml.Node) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+            _refuse_repeated_keys(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _refuse_repeated_keys(value)
