@@ -1,0 +1,56 @@
+"""A tap on Firstbell's bus: a rule and a queue of the demo's own, read as any consumer would."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+PATTERN = {"source": [{"prefix": ""}]}
+NAME = "morning-tap"
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One event as it came out of the bus, and when (Unix seconds)."""
+
+    at: float
+    source: str
+    detail_type: str
+    detail: dict[str, Any]
+
+
+class Tap:
+    """Listens from `open` to `close`; every event goes to `hear`, on the tap's own thread."""
+
+    def __init__(self, events: Any, sqs: Any, bus: str, hear: Callable[[Heard], None]) -> None:
+        self._sqs = sqs
+        self._hear = hear
+        self._closed = threading.Event()
+        self._seen: set[str] = set()
+        self._queue = sqs.create_queue(QueueName=NAME)["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        events.put_rule(Name=NAME, EventBusName=bus, EventPattern=json.dumps(PATTERN))
+        events.put_targets(Rule=NAME, EventBusName=bus, Targets=[{"Id": "queue", "Arn": arn}])
+        self._thread = threading.Thread(target=self._listen, name="tap", daemon=True)
+
+    def open(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._thread.join()
+
+    def _listen(self) -> None:
+        while not self._closed.is_set():
+            answer = self._sqs.receive_message(QueueUrl=self._queue, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+            for message in answer.get("Messages", ()):
+                event = json.loads(message["Body"])
+                self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
+                if event["id"] in self._seen:  # the bus and the queue deliver at least once
+                    continue
+                self._seen.add(event["id"])
+                self._hear(Heard(time.time(), event["source"], event["detail-type"], event["detail"]))
