@@ -10,6 +10,7 @@ from firstbell.capacity.resources import Resources
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from firstbell.capacity.affinity import Terms
     from firstbell.capacity.scheduling import Taint, Toleration
 
 
@@ -75,3 +76,16 @@ class Pod:
     @property
     def bound(self) -> bool:
         return bool(self.node_name)
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSet:
+    """A DaemonSet's pod template: what it takes of every node that it lands on."""
+
+    name: str
+    requests: Resources
+    """Effective request of one of its pods (`requests.pod_requests` of the template), pods=1."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: Terms = ()
+    tolerations: tuple[Toleration, ...] = ()
+    host_network: bool = False

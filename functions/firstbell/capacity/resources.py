@@ -27,6 +27,9 @@ class Resources:
     def __sub__(self, other: Resources) -> Resources:
         return Resources(*(getattr(self, n) - getattr(other, n) for n in RESOURCE_NAMES))
 
+    def times(self, count: int) -> Resources:
+        return Resources(*(getattr(self, n) * count for n in RESOURCE_NAMES))
+
     def covers(self, request: Resources) -> bool:
         """Whether `request` fits. A resource that is not asked for never refuses, even where we are overcommitted."""
         return (
