@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from firstbell.cluster.client import ApiServer
 
 _UNIT_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_PULLED_IN = re.compile(r"\bin ((?:[0-9.]+(?:h|ms|m|us|µs|ns|s))+)")
+_PULLED_IN = re.compile(r"\" in ((?:[0-9.]+(?:h|ms|m|us|µs|ns|s))+)")
 _PART = re.compile(r"([0-9.]+)(h|ms|m|us|µs|ns|s)")
 
 
