@@ -49,10 +49,13 @@ def prepare_environment(wiring: Wiring) -> None:
 
 def install_extensions(wiring: Wiring) -> None:
     """Every extension, in the order in which one rests on another."""
-    from localcloud.aws import clusters, environments
+    from localcloud.aws import clusters, dropped_properties, environments, groups, resources
 
     environments.install(wiring)
     clusters.install(wiring)
+    resources.install()
+    dropped_properties.install()
+    groups.install(wiring)
 
 
 async def serve(wiring: Wiring) -> None:

@@ -55,7 +55,11 @@ def install(wiring: Wiring) -> None:
     lifeline, keep_open = os.pipe()
     os.set_inheritable(keep_open, False)
     environment_class = _environment_class(wiring, packages, lifeline)
-    upstream_class = replace(lambda_runtime, "_worker_class_for", "config", lambda _: environment_class)
+
+    def class_for(config: dict[str, Any]) -> Any:
+        return environment_class if config["Runtime"].startswith("python") else upstream_class(config)
+
+    upstream_class = replace(lambda_runtime, "_worker_class_for", "config", class_for)
     require(lambda_runtime, "Worker", "_workers")
     for module in (lambda_runtime, lambda_svc):
         replace(module, "execution_credentials", "config", role_session)

@@ -17,6 +17,7 @@ import boto3
 import pytest
 import urllib3
 from botocore.config import Config
+from moto.server import ThreadedMotoServer
 
 ACCOUNT, REGION, CLUSTER = "000000000000", "us-west-2", "hub"
 CA = b"-----BEGIN CERTIFICATE-----\nlocal\n-----END CERTIFICATE-----\n"
@@ -37,10 +38,21 @@ class StartedCloud:
     process: subprocess.Popen[bytes]
     log: Path
 
-    def client(self, service: str, *, key: str = ACCOUNT, token: str | None = None, region: str = REGION) -> Any:
+    def fleet_client(self, service: str) -> Any:
+        return self.client(service, endpoint=self.fleet_endpoint)
+
+    def client(
+        self,
+        service: str,
+        *,
+        key: str = ACCOUNT,
+        token: str | None = None,
+        region: str = REGION,
+        endpoint: str | None = None,
+    ) -> Any:
         return boto3.client(
             service,  # type: ignore[call-overload]  # one helper for every service
-            endpoint_url=self.endpoint,
+            endpoint_url=endpoint or self.endpoint,
             region_name=region,
             aws_access_key_id=key,
             aws_secret_access_key="test",
@@ -100,9 +112,13 @@ def wait_until_serving(cloud: StartedCloud, timeout_seconds: float = 60) -> None
 
 
 @pytest.fixture(scope="session")
-def fleet_endpoint() -> str:
-    """Where groups would be; tests that make groups override it with a server of theirs."""
-    return f"http://127.0.0.1:{free_port()}"
+def fleet_endpoint() -> Iterator[str]:
+    """A plain Auto Scaling and EC2 API in the fleet's place: what these tests need is that calls arrive."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
 
 
 @pytest.fixture(scope="session")
