@@ -7,8 +7,8 @@ import socket
 from dataclasses import dataclass
 from typing import Self
 
-# Below what Linux and macOS hand out for outgoing connections (32768 and 49152 upwards), so that no connection can take a port
-# between its choice and the start of its server.
+# Below what Linux and macOS hand out for outgoing connections (32768 and 49152 upwards), so that no connection can
+# take a port between its choice and the start of its server.
 SERVER_PORTS = range(20000, 32000)
 
 

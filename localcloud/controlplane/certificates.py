@@ -61,7 +61,8 @@ class Authority:
         return self._issue(name, [], ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName(names))
 
     def issue_client(self, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
-        """Issue a client certificate: Kubernetes reads the user from its common name and the groups from its organizations.
+        """Issue a client certificate: Kubernetes reads the user from its common name and the groups from its
+        organizations.
 
         https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates
         """
@@ -109,7 +110,9 @@ def create_token_key(folder: Path) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
     pair = KeyPair(folder / "service-accounts.pub", folder / "service-accounts.key")
     encoding = serialization.Encoding.PEM
-    pair.certificate.write_bytes(key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo))
+    pair.certificate.write_bytes(
+        key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
     _write_key(pair.key, key)
     return pair
 
@@ -117,7 +120,5 @@ def create_token_key(folder: Path) -> KeyPair:
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     path.touch(mode=0o600)
     path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )

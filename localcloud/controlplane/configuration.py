@@ -13,7 +13,8 @@ from localcloud.controlplane.certificates import KeyPair
 
 @dataclass(frozen=True)
 class AdminToken:
-    """The bearer token of the cluster's administrator (system:masters) and the file that the API server reads it from."""
+    """The bearer token of the cluster's administrator (system:masters) and the file that the API server reads it
+    from."""
 
     token: str
     file: Path

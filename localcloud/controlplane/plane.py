@@ -23,8 +23,11 @@ READY_WITHIN_SECONDS = 90.0
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneSettings:
-    """`image_pull_seconds` and `start_seconds` are what each pod takes to pull and to start; `node_grace_seconds` is how long a
-    node may miss heartbeats before it is Unknown (the controller manager's --node-monitor-grace-period)."""
+    """Times of the simulated kubelets.
+
+    `image_pull_seconds` and `start_seconds` are what each pod takes to pull and then to start; `node_grace_seconds` is
+    the controller manager's --node-monitor-grace-period.
+    """
 
     image_pull_seconds: float = 1.0
     start_seconds: float = 0.5
@@ -79,7 +82,7 @@ class ControlPlane:
 
         etcd = launch("etcd", self._etcd())
         await_url(etcd, f"{self._store.http}/health")
-        launch("webhook", [sys.executable, "-m", "localcloud.controlplane.webhook"])
+        webhook = launch("webhook", self._token_webhook())
         api_server = launch("kube-apiserver", self._api_server())
         await_url(api_server, f"{self.endpoint}/readyz", self.admin_token)
         scheduler = launch("kube-scheduler", self._kube_scheduler())
@@ -88,6 +91,7 @@ class ControlPlane:
         # Pods are refused until the controller manager has given their namespace its default service account.
         default_account = f"{self.endpoint}/api/v1/namespaces/default/serviceaccounts/default"
         await_url(controllers, default_account, self.admin_token)
+        await_url(webhook, self.webhook_endpoint)
         await_url(scheduler, f"{self._scheduler.https}/healthz")
         await_url(kubelets, f"{self._kubelets.http}/healthz")
 
@@ -132,6 +136,11 @@ class ControlPlane:
             f"--initial-cluster=default={self._peer.http}",
             "--log-level=warn",
         ]
+
+    def _token_webhook(self) -> list[str | Path]:
+        pair = self._server_pair
+        module = "localcloud.controlplane.webhook"
+        return [sys.executable, "-m", module, f"--certificate={pair.certificate}", f"--key={pair.key}"]
 
     def _api_server(self) -> list[str | Path]:
         pair, tokens = self._server_pair, self._token_key

@@ -18,7 +18,9 @@ def answers(url: str, authority: Path | None = None, token: str | None = None) -
         context = ssl.create_default_context(cafile=authority) if url.startswith("https:") else None
         # Without proxies: a proxy of the machine must not be asked for loopback.
         handlers = [urllib.request.ProxyHandler({})]
-        opener = urllib.request.build_opener(*handlers, *([urllib.request.HTTPSHandler(context=context)] if context else []))
+        opener = urllib.request.build_opener(
+            *handlers, *([urllib.request.HTTPSHandler(context=context)] if context else [])
+        )
         with opener.open(request, timeout=TIMEOUT_SECONDS) as response:
             return bool(200 <= response.status < 300)
     except OSError:
