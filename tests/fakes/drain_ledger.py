@@ -71,10 +71,6 @@ class FakeDrainLedger(DrainLedger):
             self.change_by_arn[change.event_arn] = change
             return change
 
-    def drop_change(self, event_arn: str) -> None:
-        with self._called("drop_change", event_arn):
-            self.change_by_arn.pop(event_arn, None)
-
     def changes(self) -> list[Change]:
         with self._called("changes"):
             return list(self.change_by_arn.values())

@@ -55,7 +55,8 @@ def updated(stored: Change | None, news: Change) -> Change:
         merged = {
             pool: sorted({*stored.instances.get(pool, ()), *news.instances.get(pool, ())}) for pool in sorted(pools)
         }
-        return replace(stored, instances=merged)
+        settled = {pool: at for pool, at in stored.enqueued.items() if merged[pool] == stored.instances[pool]}
+        return replace(stored, instances=merged, enqueued=settled)
     if news.updated_at < stored.updated_at:
         return stored
     return replace(news, enqueued=stored.enqueued, version=stored.version)
