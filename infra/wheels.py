@@ -45,7 +45,7 @@ TARGETS = {target.name: target for target in (LAMBDA, HOST)}
 
 
 def download(target: Target) -> None:
-    """Fill the target's folder anew. Raises CalledProcessError when a wheel is missing or its hash is not the lock's."""
+    """Fill the target's folder anew. Raises CalledProcessError for a missing wheel or a hash that is not the lock's."""
     shutil.rmtree(target.wheels, ignore_errors=True)
     target.wheels.mkdir(parents=True)
     subprocess.run(

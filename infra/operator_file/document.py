@@ -16,11 +16,16 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(true|false)$"), list("tf"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(null|~|)$"), ["n", "~", ""])
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^-?(0|[1-9]\d*)$"), list("-0123456789"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^-?(0|[1-9]\d*)\.\d+$"), list("-0123456789"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"^<<$"), ["<"])
+for _tag, _pattern, _first_characters in (
+    ("bool", r"true|false", "tf"),
+    ("null", r"null|~|", "n~"),
+    ("int", r"-?(0|[1-9]\d*)", "-0123456789"),
+    ("float", r"-?(0|[1-9]\d*)\.\d+", "-0123456789"),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(  # type: ignore[no-untyped-call]  # untyped in types-PyYAML
+        f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), [*_first_characters, ""]
+    )
 
 
 class UnreadableDocument(Exception):
@@ -40,16 +45,17 @@ class Document:
         loader = _Loader(text)
         try:
             self._root = loader.get_single_node()
+            self.value: Any = None
             if self._root is not None:
                 _refuse_repeated_keys(self._root)
-            self.value: Any = loader.construct_document(self._root) if self._root is not None else None
+                self.value = loader.construct_document(self._root)  # type: ignore[no-untyped-call]
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             raise UnreadableDocument(mark.line + 1 if mark else 1, error.problem or "is not YAML") from error
         except yaml.YAMLError as error:
             raise UnreadableDocument(1, str(error)) from error
         finally:
-            loader.dispose()
+            loader.dispose()  # type: ignore[no-untyped-call]
 
     def line(self, path: Path) -> int:
         """The line, from 1, of the path or of the nearest part of it that is there."""

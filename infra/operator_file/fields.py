@@ -26,7 +26,10 @@ WORDS = "patternErrorMessage"
 
 @dataclass(frozen=True)
 class Text:
-    """A text of a form: a pattern (whole text) and, where a pattern cannot tell, a check that raises ValueError or FirstbellError."""
+    """A text of a form: a pattern (of the whole text) and, where that cannot tell, a check.
+
+    The check raises ValueError or FirstbellError.
+    """
 
     words: str
     pattern: str
@@ -74,9 +77,7 @@ _DAY = "|".join(DAYS_OF_WEEK)
 _QUANTITY = r"[0-9][0-9.eE+-]*([numkMGTPE]|[KMGTPE]i)?"
 ROLE = r"arn:(aws|aws-cn|aws-us-gov):iam::(?P<account>\d{12}):role/[A-Za-z0-9+=,.@_/-]+"
 
-ClusterName = Annotated[
-    str, Text("an EKS cluster's name: letters, digits, - and _, at most 63", r"[0-9A-Za-z][\w-]{0,62}")
-]
+ClusterName = Annotated[str, Text("an EKS cluster's name: letters, digits, - and _", r"[0-9A-Za-z][\w-]{0,62}")]
 PoolName = Annotated[str, Text("letters, digits, '.' and '-', at most 63, such as notebook-m5-xlarge", LABEL_NAME)]
 Region = Annotated[str, Text("an AWS region, such as us-west-2", r"[a-z]{2}(-[a-z]+)+-\d")]
 Namespace = Annotated[str, Text("a Kubernetes namespace, such as kube-system", r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")]

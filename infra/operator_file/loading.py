@@ -70,7 +70,7 @@ def _wrong_values(error: ValidationError, document: Any) -> Iterator[Problem]:
         path = _existing(detail, document)
         if path not in told:
             told.add(path)
-            yield _problem(detail, path, document, vocabulary)
+            yield _problem(detail, path, vocabulary)
 
 
 def _existing(detail: ErrorDetails, document: Any) -> Path:
@@ -78,19 +78,18 @@ def _existing(detail: ErrorDetails, document: Any) -> Path:
     path: Path = detail["loc"]
     if detail["type"] in ("missing", "extra_forbidden"):
         return path
-    node, depth = document, 0
+    node: Any = document
+    depth = 0
     for step in path:
-        if (isinstance(node, dict) and step in node) or (
-            isinstance(node, list) and isinstance(step, int) and step < len(node)
-        ):
+        try:
             node = node[step]
-        else:
+        except (KeyError, IndexError, TypeError):
             break
         depth += 1
     return path[:depth]
 
 
-def _problem(detail: ErrorDetails, path: Path, document: Any, vocabulary: Vocabulary) -> Problem:
+def _problem(detail: ErrorDetails, path: Path, vocabulary: Vocabulary) -> Problem:
     if detail["type"] == "missing":
         return Problem(path, "is missing", vocabulary.allowed(path))
     if detail["type"] == "extra_forbidden":

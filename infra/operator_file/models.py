@@ -72,18 +72,18 @@ class ClusterEntry(Entry):
     default_pool: Annotated[PoolName, Field(description="pool of signals that name none")]
     pools: Annotated[
         list[PoolEntry],
-        Field(min_length=1, description="a pod belongs to the first pool that it fits by labels, taints"),
+        Field(min_length=1, description="a pod belongs to the first that it selects and tolerates"),
     ]
-    portals: Annotated[list[PortalEntry], Field(description="who may signal; nobody else can")] = []
-    drill_sources: Annotated[list[Principal], Field(description="who may send interruption drills")] = []
+    portals: list[PortalEntry] = Field(default=[], description="who may signal; nobody else can")
+    drill_sources: list[Principal] = Field(default=[], description="who may send interruption drills")
     notify: Annotated[Notify | None, Field(description="where alarms go; absent = a topic without subscribers")] = None
     private_endpoint: Annotated[
         PrivateEndpoint | None, Field(description="absent = the functions reach the public endpoint")
     ] = None
     api_server: Annotated[ApiServer | None, Field(description="needed where a pool has create")] = None
-    system_namespaces: Annotated[list[Namespace], Field(description="namespaces whose pods are nobody's work")] = [
-        "kube-system"
-    ]
+    system_namespaces: list[Namespace] = Field(
+        default=["kube-system"], description="namespaces whose pods are nobody's work"
+    )
 
     def pool(self, name: str) -> PoolEntry:
         """Raises StopIteration for a name that no pool has."""
@@ -94,10 +94,9 @@ class OperatorFile(Entry):
     """firstbell.yaml."""
 
     clusters: Annotated[list[ClusterEntry], Field(min_length=1, description="clusters to serve")]
-    regions: Annotated[
-        dict[Region, ClusterName],
-        Field(description="region -> cluster of signals that name none; absent = each region's only cluster"),
-    ] = {}
+    regions: dict[Region, ClusterName] = Field(
+        default={}, description="region -> cluster of signals that name none; absent = each region's only cluster"
+    )
 
     def cluster(self, name: str) -> ClusterEntry | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)

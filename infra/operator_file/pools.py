@@ -116,11 +116,11 @@ class PoolEntry(Entry):
     nodegroup: Annotated[NodegroupName | None, Field(description="the managed node group, by name")] = None
     create: Annotated[Create | None, Field(description="make the group")] = None
     pod: Annotated[PodRequest, Field(description="what one user pod asks for where a signal does not say")]
-    labels: Annotated[
-        dict[LabelKey, LabelValue], Field(description="labels that the nodes carry and the pods select")
-    ] = {}
-    taints: Annotated[list[TaintText], Field(description="taints that nodes register with and user pods tolerate")] = []
-    tolerations: Annotated[list[PodToleration], Field(description="what user pods tolerate besides the taints")] = []
+    labels: dict[LabelKey, LabelValue] = Field(
+        default={}, description="labels that the nodes carry and the pods select"
+    )
+    taints: list[TaintText] = Field(default=[], description="taints that nodes register with and user pods tolerate")
+    tolerations: list[PodToleration] = Field(default=[], description="what user pods tolerate besides the taints")
     mode: Annotated[
         Literal["act", "observe"], Field(description="observe: everything is planned and reported, nothing written")
     ] = "act"
@@ -128,13 +128,13 @@ class PoolEntry(Entry):
     stateful: Annotated[bool, Field(description="its pods lose work when they end, as notebooks do; never on Spot")] = (
         False
     )
-    fallback: Annotated[list[PoolName], Field(description="pools that take over when this one cannot launch")] = []
+    fallback: list[PoolName] = Field(default=[], description="pools that take over when this one cannot launch")
     lead_minutes: Annotated[
         LeadMinutes, Field(description="how long before a class nodes are asked for; auto = as measured")
     ] = "auto"
-    preemptible: Annotated[
-        dict[LabelKey, LabelValue], Field(description="labels of pods whose places are free, such as placeholders")
-    ] = {}
+    preemptible: dict[LabelKey, LabelValue] = Field(
+        default={}, description="labels of pods whose places are free, such as placeholders"
+    )
     networking: PodNetworking = PodNetworking()
     interruption: Interruption = Interruption()
     idle: Annotated[Idle | None, Field(description="when its idle nodes go; absent = never")] = None

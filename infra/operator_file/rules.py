@@ -70,11 +70,10 @@ def _pool(at: Path, pool: Mapping[str, Any], names: Sequence[str]) -> Iterator[P
     types = _entries(create, "instances")
     yield from _repeated((*at, "create", "instances"), "type", types)
     networking = _at(pool, "networking", dict, {})
-    if create and (networking.get("prefix_delegation") is True or networking.get("ipv6") is True):
-        if networking.get("max_pods") is None:
-            yield Problem(
-                (*at, "networking", "max_pods"), "is missing", "needed where create meets prefixes or IPv6, such as 110"
-            )
+    unlike_nodeadm = networking.get("prefix_delegation") is True or networking.get("ipv6") is True
+    if create and unlike_nodeadm and networking.get("max_pods") is None:
+        allowed = "a number where create meets prefixes or IPv6, such as 110: nodeadm does not know of them"
+        yield Problem((*at, "networking", "max_pods"), "is missing", allowed)
     for kind in ("quiet", "up", "events"):
         for index, window in enumerate(_entries(_at(pool, "idle", dict, {}), kind)):
             if "from" in window and window.get("from") == window.get("to"):
@@ -108,7 +107,7 @@ def _portals(at: Path, portals: Sequence[Mapping[str, Any]]) -> Iterator[Problem
             yield Problem(
                 (*at, index),
                 f"account {sender[0]} already signals as {sender[1]!r}",
-                "one portal an account and source",
+                "one portal for an account and source",
             )
         seen.add(sender)
 

@@ -34,9 +34,9 @@ class Idle(Entry):
 
     timezone: Annotated[TimeZone, Field(description="zone that the times below are local to")]
     quiet: Annotated[list[WeeklyWindow], Field(min_length=1, description="windows in which idle nodes go")]
-    up: Annotated[list[WeeklyWindow], Field(description="windows that win over quiet ones")] = []
-    holidays: Annotated[list[LocalDate], Field(description="days that are quiet from 00:00 to 24:00")] = []
-    events: Annotated[list[DatedWindow], Field(description="dated windows that win over quiet ones and holidays")] = []
+    up: list[WeeklyWindow] = Field(default=[], description="windows that win over quiet ones")
+    holidays: list[LocalDate] = Field(default=[], description="days that are quiet from 00:00 to 24:00")
+    events: list[DatedWindow] = Field(default=[], description="dated windows that win over quiet ones and holidays")
     idle_minutes: Annotated[int, Field(ge=0, le=1440, description="how long a node has been without user pods")] = 15
     settle_seconds: Annotated[
         int, Field(ge=0, le=3600, description="least time between the cordon and the second look at a node")

@@ -39,7 +39,7 @@ class Vocabulary:
             if isinstance(step, int):
                 node = node.get("items", {})
             else:
-                free_keys = next(iter(node.get("patternProperties", {}).values()), {})
+                free_keys: dict[str, Any] = next(iter(node.get("patternProperties", {}).values()), {})
                 node = node.get("properties", {}).get(step, free_keys)
             node = self._followed(node)
         return node
