@@ -55,6 +55,20 @@ def pod_times(audit_lines: Iterable[str]) -> dict[str, PodTimes]:
     return times
 
 
+def raises(calls: Iterable[str], group: str) -> list[Raise]:
+    """The accepted calls that raised a group's desired capacity above what it was, from the fleet's record of calls."""
+    desired, found = 0, []
+    for line in calls:
+        call = json.loads(line)
+        parameters = call["parameters"]
+        if call["error"] or parameters.get("AutoScalingGroupName") != group or "DesiredCapacity" not in parameters:
+            continue
+        before, desired = desired, int(parameters["DesiredCapacity"])
+        if desired > before:
+            found.append(Raise(call["time"], desired))
+    return found
+
+
 def first_deletion(audit_lines: Iterable[str], pods: Iterable[str]) -> str | None:
     """Name of a pod of these that somebody deleted or evicted, None when nobody did."""
     watched = set(pods)

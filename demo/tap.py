@@ -24,12 +24,12 @@ class Heard:
 
 
 class Tap:
-    """Listens from `open` to `close`; every event goes to `hear`, on the tap's own thread."""
+    """Listens from `start` to `stop`; every event goes to `hear`, on the tap's own thread."""
 
     def __init__(self, events: Any, sqs: Any, bus: str, hear: Callable[[Heard], None]) -> None:
         self._sqs = sqs
         self._hear = hear
-        self._closed = threading.Event()
+        self._stopped = threading.Event()
         self._seen: set[str] = set()
         self._queue = sqs.create_queue(QueueName=NAME)["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -37,15 +37,15 @@ class Tap:
         events.put_targets(Rule=NAME, EventBusName=bus, Targets=[{"Id": "queue", "Arn": arn}])
         self._thread = threading.Thread(target=self._listen, name="tap", daemon=True)
 
-    def open(self) -> None:
+    def start(self) -> None:
         self._thread.start()
 
-    def close(self) -> None:
-        self._closed.set()
+    def stop(self) -> None:
+        self._stopped.set()
         self._thread.join()
 
     def _listen(self) -> None:
-        while not self._closed.is_set():
+        while not self._stopped.is_set():
             answer = self._sqs.receive_message(QueueUrl=self._queue, MaxNumberOfMessages=10, WaitTimeSeconds=1)
             for message in answer.get("Messages", ()):
                 event = json.loads(message["Body"])

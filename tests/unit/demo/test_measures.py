@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from demo.measures import PodTimes, first_deletion, longest_waits, pending_over, pod_times, quantile, unix_seconds
+from demo.measures import (
+    PodTimes,
+    Raise,
+    first_deletion,
+    longest_waits,
+    pending_over,
+    pod_times,
+    quantile,
+    raises,
+    unix_seconds,
+)
 
 
 def entry(verb: str, name: str, at: str, *, subresource: str | None = None, code: int = 201, **more: Any) -> str:
@@ -81,3 +91,14 @@ def test_a_quantile_is_the_nearest_rank() -> None:
 def test_times_are_read_to_the_microsecond() -> None:
     assert unix_seconds("1970-01-01T00:00:01.250000Z") == 1.25
     assert PodTimes(created=2.0, bound=1.9).pending_seconds == 0.0
+
+
+def test_a_raise_is_an_accepted_call_that_asks_for_more_than_before() -> None:
+    def call(at: float, desired: int, *, group: str = "pool", error: str | None = None) -> str:
+        asked = {"AutoScalingGroupName": group, "DesiredCapacity": desired}
+        return json.dumps({"time": at, "action": "SetDesiredCapacity", "parameters": asked, "error": error})
+
+    described = json.dumps({"time": 0, "parameters": {"AutoScalingGroupNames": ["pool"]}, "error": None})
+    log = [described, call(1, 3), call(2, 3), call(3, 99, error="ValidationError"), call(4, 9, group="b"), call(5, 12)]
+
+    assert raises(log, "pool") == [Raise(1, 3), Raise(5, 12)]
