@@ -1,17 +1,17 @@
 """What a node of a type offers to pods, computed for the EKS AL2023 AMI: for types of which no node has been seen yet.
 
 On the safe side: never above what a real node registers. Sources: awslabs/amazon-eks-ami
-nodeadm/internal/kubelet/config.go (kube-reserved, eviction thresholds); karpenter-provider-aws
-pkg/providers/instancetype/types.go (share of memory that the VM and the kernel keep); kubernetes
+nodeadm/internal/kubelet/config.go (kube-reserved, eviction thresholds); kubernetes
 pkg/kubelet/cm/node_container_manager_linux.go (allocatable = capacity - reserved - eviction threshold);
-kubernetes-sigs/aws-ebs-csi-driver pkg/driver/node.go `getVolumesLimit`.
+kubernetes-sigs/aws-ebs-csi-driver pkg/driver/node.go `getVolumesLimit`; for memory see `kept_memory_mib`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from firstbell.capacity.max_pods import eni_max_pods, max_pods, prefixes
+from firstbell.capacity.density import CannotPlace
+from firstbell.capacity.max_pods import eni_max_pods, max_pods
 from firstbell.capacity.pools import Networking
 from firstbell.capacity.resources import Resources
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MIB = 2**20
 GIB = 2**30
 
-VM_OVERHEAD_PER_MILLE = 75
 CONTIGUOUS_MEMORY_MIB = 64
 """Set aside for contiguous allocations on Graviton; no pod sees it."""
 EVICTION_MEMORY_MIB = 100
@@ -35,6 +34,20 @@ DEFAULT_ATTACHMENTS = 27
 XEN_ATTACHMENTS = 39
 """What the CSI driver counts with on Xen, where EC2 says 40."""
 
+_KEPT_PER_MILLE = ((64, 50), (24, 55), (16, 60), (8, 70), (0, 75))
+"""(from GiB of the type, share of its memory)"""
+_KEPT_AT_LEAST_MIB = 105
+_KEPT_MORE_MIB = {
+    "a1.medium": 245,
+    "c5.large": 410,
+    "c5d.large": 410,
+    "c5n.large": 460,
+    "m7a.medium": 315,
+    "vt1.3xlarge": 2070,
+    "vt1.6xlarge": 3010,
+}
+"""The measured types that keep more than the share."""
+
 _CPU_RESERVED_PER_10_000 = ((0, 1000, 600), (1000, 2000, 100), (2000, 4000, 50), (4000, None, 25))
 """(from, to, share) in millicores of the node."""
 
@@ -46,10 +59,17 @@ def estimated_allocatable(
     managed: bool = True,
     root_volume_gib: int = DEFAULT_ROOT_VOLUME_GIB,
 ) -> Resources:
-    """Allocatable of a node to come. See `max_pods` for `managed`."""
+    """Allocatable of a node to come. See `max_pods` for `managed`.
+
+    Raises CannotPlace for a type that can be no node of such a pool at all.
+    """
+    if not facts.architecture:
+        raise CannotPlace(f"{facts.name} runs no Linux node")
+    if networking.ipv6 and not facts.nitro:
+        raise CannotPlace(f"{facts.name} is not of the Nitro System, which IPv6 clusters need")
     return Resources(
         cpu_millicores=facts.vcpus * 1000 - reserved_cpu_millicores(facts.vcpus),
-        memory_bytes=max(0, _memory_mib(facts, networking, managed)) * MIB,
+        memory_bytes=max(0, _memory_mib(facts)) * MIB,
         ephemeral_storage_bytes=_ephemeral_storage_bytes(root_volume_gib),
         pods=max_pods(facts, networking, managed=managed),
         gpus=facts.gpus,
@@ -67,24 +87,30 @@ def reserved_cpu_millicores(vcpus: int) -> int:
 
 
 def reserved_memory_mib(pods: int) -> int:
-    """255 MiB and 11 MiB for each pod that the address rule allows."""
+    """255 MiB, and 11 MiB a pod."""
     return 255 + 11 * pods
 
 
-def _memory_mib(facts: InstanceTypeFacts, networking: Networking, managed: bool) -> int:
-    seen_mib = facts.memory_mib - (CONTIGUOUS_MEMORY_MIB if facts.architecture == "arm64" else 0)
-    capacity_mib = seen_mib * (1000 - VM_OVERHEAD_PER_MILLE) // 1000
-    return capacity_mib - reserved_memory_mib(_reserving_pods(facts, networking, managed)) - EVICTION_MEMORY_MIB
+def kept_memory_mib(facts: InstanceTypeFacts) -> int:
+    """Memory that EC2 names and kubelet never sees: the hypervisor's, the firmware's, the kernel's.
 
-
-def _reserving_pods(facts: InstanceTypeFacts, networking: Networking, managed: bool) -> int:
-    """The pods that nodeadm reserves memory for: the plain rule's, whatever kubelet is told.
-
-    Only a `maxPodsExpression` changes them. Whether a pool with prefixes has one cannot be seen from outside, so the
-    larger figure counts.
+    Karpenter reckons with a flat 7.5 %, which no large type keeps. The shares here are the least that stay above what
+    Karpenter measured on 656 types, Graviton's contiguous memory apart:
+    https://github.com/aws/karpenter-provider-aws/blob/33450d8f82ded870ce65fbde3cec14dbb2c04f50/pkg/providers/instancetype/zz_generated.memory_overhead.go
     """
-    plain = eni_max_pods(facts, Networking())
-    return max(plain, max_pods(facts, networking, managed=managed)) if prefixes(facts, networking) else plain
+    contiguous_mib = CONTIGUOUS_MEMORY_MIB if facts.architecture == "arm64" else 0
+    share = next(share for from_gib, share in _KEPT_PER_MILLE if facts.memory_mib >= from_gib * 1024)
+    by_share_mib = -(-(facts.memory_mib - contiguous_mib) * share // 1000) + contiguous_mib
+    return max(by_share_mib, _KEPT_AT_LEAST_MIB, _KEPT_MORE_MIB.get(facts.name, 0))
+
+
+def _memory_mib(facts: InstanceTypeFacts) -> int:
+    """The pods that memory is reserved for are the plain address rule's, whatever networking or kubelet's settings say.
+
+    Only a node with a `maxPodsExpression` above that rule reserves more (nodeadm, withDefaultReservedResources).
+    """
+    reserved_mib = reserved_memory_mib(eni_max_pods(facts, Networking())) + EVICTION_MEMORY_MIB
+    return facts.memory_mib - kept_memory_mib(facts) - reserved_mib
 
 
 def _ephemeral_storage_bytes(root_volume_gib: int) -> int:
