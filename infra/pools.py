@@ -71,7 +71,6 @@ class CreatedPool(Construct):
             max_size=str(create.max_size),
             vpc_zone_identifier=create.subnets,
             mixed_instances_policy=self._policy(),
-            new_instances_protected_from_scale_in=False,
             tags=self._tags(),
         )
 
