@@ -1,0 +1,205 @@
+"""How large a pool must be: what every live reservation needs, in the group's own units. Pure.
+
+Sizing is level-triggered. It never adds to what is there; it computes what is needed from what is seen, so that a
+duplicate, a retry or a crash leads to the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from firstbell.capacity.demand import UNRESERVED
+from firstbell.capacity.density import CannotPlace, density
+from firstbell.capacity.placement import FreeNode, place
+from firstbell.capacity.pool_state import JOIN_LIMIT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from firstbell.capacity.demand import PoolDemand
+    from firstbell.capacity.density import NodeShape
+    from firstbell.capacity.groups import Group, Member
+    from firstbell.capacity.placement import Demand
+    from firstbell.capacity.pool_state import PoolState
+    from firstbell.capacity.pools import Pool
+    from firstbell.capacity.reservations import Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen of a pool's nodes. `known` is False where the Kubernetes API could not be read."""
+
+    usable: tuple[FreeNode, ...] = ()
+    """Ready, schedulable nodes whose taints the pool's pods tolerate, with what is free on each."""
+    joined: frozenset[str] = frozenset()
+    """Instance ids of members that are not waited for: usable now, or not to be counted on any more."""
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How one reservation stands in this pool, in pods."""
+
+    reference: str
+    outstanding: int
+    arrived: int
+    placed: int
+    """Outstanding pods that usable nodes have room for now."""
+    short: int
+    """Outstanding pods that no node will take, there, coming or bought now."""
+
+    @property
+    def ready(self) -> bool:
+        return self.placed >= self.outstanding
+
+
+@dataclass(frozen=True, slots=True)
+class SizePlan:
+    """What to do to the group, and why. Capacities are in the group's units."""
+
+    read: int
+    needed: int
+    desired: int
+    """What desired must be: `read` where nothing is to be written, never lower."""
+    coverage: Mapping[str, Coverage] = field(default_factory=dict)
+    impossible: Mapping[str, str] = field(default_factory=dict)
+    """Reference -> why its pod does not fit on every node that the group may launch."""
+    never_joined: tuple[str, ...] = ()
+    unreserved_short: int = 0
+    """Pending pods without a reservation that no node will take."""
+
+    @property
+    def raises(self) -> bool:
+        return self.desired > self.read
+
+    @property
+    def capped(self) -> bool:
+        return self.needed > self.desired
+
+
+def plan_size(
+    pool: Pool,
+    group: Group,
+    state: PoolState,
+    sight: Sight,
+    demand: PoolDemand,
+    live: Sequence[Reservation],
+    shapes: Sequence[NodeShape],
+    *,
+    failing: bool,
+    now: float,
+    at_least: int = 0,
+) -> SizePlan:
+    """Brings the pool to what `demand` needs.
+
+    base = units of every non-terminating member + units asked for and not launched; needed = base + the new nodes that
+    neither usable nodes nor those in flight cover; desired = max(read now, needed), at most MaxSize. While the pool is
+    `failing` (it backs off, or may not launch) nothing is asked for and unlaunched units cover nothing. `at_least` is a
+    desired capacity of somebody else's that we overwrote and owe back.
+    """
+    impossible = {r.reference: why for r in live if (why := why_impossible(r, shapes))}
+    items = tuple(item for item in demand.items if item.key not in impossible)
+    late = never_joined(group, state, sight, now)
+    coming = tuple(_empty_node(m, shapes) for m in _in_flight(group, state, sight, live, late) if shapes)
+    unlaunched = 0 if failing else group.unlaunched_units
+    worst, units = _worst_shape(items, (*sight.usable, *coming), unlaunched, shapes, group, pool)
+    base = group.living_units + group.unlaunched_units
+    needed = max(base + units if units else group.desired, at_least)
+    desired = group.desired if failing else max(group.desired, min(needed, group.max_size))
+    if worst is not None:
+        bought = max(0, desired - base) if desired > group.desired else 0
+        coming += _new_nodes(unlaunched + bought, worst)
+    left_over = place(items, (*sight.usable, *coming), (), zones=group.zones, taints=pool.taints).unplaceable
+    placed_now = place(items, sight.usable, (), zones=group.zones, taints=pool.taints).on_existing
+    short = {key: entry.pods for key, entry in left_over.items()}
+    return SizePlan(
+        read=group.desired,
+        needed=needed,
+        desired=desired,
+        coverage={
+            r.reference: Coverage(
+                reference=r.reference,
+                outstanding=demand.pods(r.reference),
+                arrived=demand.arrived.get(r.reference, 0),
+                placed=placed_now.get(r.reference, 0),
+                short=short.get(r.reference, 0),
+            )
+            for r in live
+            if r.reference not in impossible
+        },
+        impossible=impossible,
+        never_joined=tuple(sorted(m.instance_id for m in late)),
+        unreserved_short=short.get(UNRESERVED, 0),
+    )
+
+
+def why_impossible(reservation: Reservation, shapes: Sequence[NodeShape]) -> str:
+    """Why the reservation's pod does not fit on some node that the group may launch; empty where it fits on each."""
+    if not shapes:
+        return "no instance type of the group is known to EC2"
+    try:
+        for shape in shapes:
+            density(shape, reservation.pod)
+    except CannotPlace as error:
+        return error.reason
+    return ""
+
+
+def never_joined(group: Group, state: PoolState, sight: Sight, now: float) -> list[Member]:
+    """Members that have had 10 minutes and have no Ready node. Nobody is blamed while the nodes can't be seen."""
+    if not sight.known:
+        return []
+    return [
+        m
+        for m in group.members
+        if m.counted
+        and m.instance_id not in sight.joined
+        and now - state.first_seen.get(m.instance_id, now) > JOIN_LIMIT_SECONDS
+    ]
+
+
+def _in_flight(
+    group: Group, state: PoolState, sight: Sight, live: Sequence[Reservation], late: Sequence[Member]
+) -> list[Member]:
+    """Members without a Ready node yet, which will bring room.
+
+    While the nodes can't be seen, members that appeared after the oldest live reservation was received count as empty:
+    they were launched for it. Older ones are taken to be full.
+    """
+    if sight.known:
+        left_out = sight.joined | {m.instance_id for m in late}
+        return [m for m in group.members if m.counted and m.instance_id not in left_out]
+    since = min((r.received_at for r in live), default=0.0)
+    return [m for m in group.members if m.counted and state.first_seen.get(m.instance_id, 0.0) >= since]
+
+
+def _worst_shape(
+    items: Sequence[Demand],
+    nodes: Sequence[FreeNode],
+    unlaunched: int,
+    shapes: Sequence[NodeShape],
+    group: Group,
+    pool: Pool,
+) -> tuple[NodeShape | None, int]:
+    """The type that would need most units for what `nodes` and the unlaunched units do not cover, and those units.
+
+    Which of its types a group launches is its own choice, so each is taken in turn for all that is yet to come.
+    """
+    worst, most = None, -1
+    for shape in shapes:
+        there = (*nodes, *_new_nodes(unlaunched, shape))
+        placement = place(items, there, (shape,), zones=group.zones, taints=pool.taints)
+        if placement.virtual_units > most:
+            worst, most = shape, placement.virtual_units
+    return worst, max(most, 0)
+
+
+def _empty_node(member: Member, shapes: Sequence[NodeShape]) -> FreeNode:
+    shape = next((s for s in shapes if s.instance_type == member.instance_type), shapes[0])
+    return FreeNode(name=member.instance_id, free=shape.free, zone=member.zone)
+
+
+def _new_nodes(units: int, shape: NodeShape) -> tuple[FreeNode, ...]:
+    """What `units` launch as: Auto Scaling goes on until desired is met, so the last instance may exceed it."""
+    return tuple(FreeNode(name=f"new-{n}", free=shape.free) for n in range(-(-units // shape.weight)))

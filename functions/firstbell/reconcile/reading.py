@@ -1,0 +1,77 @@
+"""What one run reads of the cluster: once, page by page, and shared by every pool that the run looks at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firstbell.capacity.sight import UNSEEN, PoolSight, pods_by_node, see_pool
+from firstbell.cluster.nodes import with_attach_limits
+from firstbell.errors import AccessDenied, NotFound, RetryLater
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from firstbell.capacity.cluster_view import DaemonSet, Node, Pod
+    from firstbell.capacity.groups import Group
+    from firstbell.capacity.pools import Pool
+    from firstbell.capacity.resources import Resources
+    from firstbell.cluster.kubernetes import KubernetesCluster
+    from firstbell.settings import Cluster
+
+
+class ClusterReading:
+    """Nodes, pods and DaemonSets as they were when first asked for. An error is kept: it is never "no nodes"."""
+
+    def __init__(self, connect: Callable[[], KubernetesCluster], settings: Cluster) -> None:
+        self._connect = connect
+        self._settings = settings
+        self._nodes: list[Node] | None = None
+        self._on_node: dict[str, list[Pod]] = {}
+        self._daemonsets: list[DaemonSet] | None = None
+        self.failure: RetryLater | AccessDenied | NotFound | None = None
+        """Why the cluster could not be read; None while it could."""
+
+    def of_pool(self, pool: Pool, group: Group, *, expected_overhead: Mapping[str, Resources], now: float) -> PoolSight:
+        """The pool's part of the cluster; `UNSEEN` where it could not be read."""
+        nodes = self._read()
+        if nodes is None:
+            return UNSEEN
+        return see_pool(
+            pool,
+            self._settings.pools,
+            group,
+            nodes,
+            self._on_node,
+            system_namespaces=self._settings.system_namespaces,
+            expected_overhead=expected_overhead,
+            now=now,
+        )
+
+    def pending_pods(self) -> list[Pod] | None:
+        """Pods that no node has been found for; None where the cluster has not been read."""
+        return None if self._nodes is None else list(self._on_node.get("", ()))
+
+    def daemonsets(self) -> list[DaemonSet]:
+        """Every DaemonSet; none where the cluster could not be read. Only a pool without a live node needs them."""
+        if self._daemonsets is None and self._read() is not None:
+            try:
+                self._daemonsets = self._connect().daemonsets()
+            except (RetryLater, AccessDenied, NotFound) as error:
+                self.failure = error
+        return self._daemonsets or []
+
+    def _read(self) -> list[Node] | None:
+        if self._nodes is None and self.failure is None:
+            try:
+                cluster = self._connect()
+                nodes = cluster.nodes()
+                pods = cluster.pods()
+                if any(pod.requests.volumes for pod in pods):
+                    nodes = with_attach_limits(nodes, cluster.attach_limits())
+                    waiting = cluster.with_bound_volumes([pod for pod in pods if not pod.bound])
+                    pods = [*(pod for pod in pods if pod.bound), *waiting]
+            except (RetryLater, AccessDenied, NotFound) as error:
+                self.failure = error
+            else:
+                self._nodes, self._on_node = nodes, pods_by_node(pods)
+        return self._nodes

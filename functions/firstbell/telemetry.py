@@ -1,0 +1,82 @@
+"""Metrics and logs. Every metric that Firstbell emits is a row of `METRICS`; nothing else is emitted.
+
+Metrics leave as CloudWatch embedded metric format, one line each, so that each has exactly its own dimensions.
+References and instance ids are never dimensions: they would be personal data in a place that can't forget, and each
+would cost a metric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools import Logger, single_metric
+from aws_lambda_powertools.metrics import MetricUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAMESPACE = "Firstbell"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    unit: MetricUnit
+    dimensions: tuple[str, ...]
+    """Besides `cluster`, which every metric has."""
+    meaning: str
+
+
+METRICS: Mapping[str, Metric] = {
+    "SignalsAccepted": Metric(MetricUnit.Count, ("pool",), "Demand signals stored as reservations."),
+    "SignalsRejected": Metric(MetricUnit.Count, (), "Demand signals answered with Signal Rejected."),
+    "SignalsRepeated": Metric(MetricUnit.Count, (), "Demand signals that were nothing newer than what is stored."),
+    "SignalsCancelled": Metric(MetricUnit.Count, (), "Reservations ended by Demand Cancelled."),
+    "UnitsRaised": Metric(MetricUnit.Count, ("pool",), "Units by which desired capacity was raised."),
+    "UnitsWithdrawn": Metric(MetricUnit.Count, ("pool",), "Units that could not be launched and were withdrawn."),
+    "PodsShort": Metric(MetricUnit.Count, ("pool",), "Pods that neither this pool nor its fallback pools can take."),
+    "ShortByReason": Metric(MetricUnit.Count, ("pool", "reason"), "Times that Capacity Short was said."),
+    "OutstandingPods": Metric(MetricUnit.Count, ("pool",), "Reserved pods that have not arrived yet."),
+    "PendingPods": Metric(MetricUnit.Count, ("pool",), "User pods that wait for a node."),
+    "LongestPendingSeconds": Metric(MetricUnit.Seconds, ("pool",), "Age of the oldest user pod that waits."),
+    "DesiredUnits": Metric(MetricUnit.Count, ("pool",), "Desired capacity as it was left."),
+    "UsableNodes": Metric(MetricUnit.Count, ("pool",), "Ready, schedulable nodes of the pool."),
+    "HeadroomPods": Metric(
+        MetricUnit.Count, ("pool",), "Pods of the pool's usual size that usable nodes can take."
+    ),
+    "NodesNeverJoined": Metric(MetricUnit.Count, ("pool",), "Instances without a Ready node after 10 minutes."),
+    "HeadroomUnknown": Metric(MetricUnit.Count, ("pool",), "Sizings without sight of the cluster."),
+    "ClusterAccessDenied": Metric(MetricUnit.Count, (), "The Kubernetes API refused our token or our verbs."),
+    "LaunchFailures": Metric(MetricUnit.Count, ("pool", "reason"), "Launches of the group that failed."),
+    "QuotaReached": Metric(MetricUnit.Count, ("pool",), "Launches refused by an AWS quota."),
+    "OtherWriterUndone": Metric(
+        MetricUnit.Count, ("pool",), "Times that desired was lowered under a reservation."
+    ),
+    "ReservationsLate": Metric(MetricUnit.Count, ("pool",), "Reservations that were not Ready when they started."),
+    "SecondsToReady": Metric(MetricUnit.Seconds, ("pool",), "From request to Capacity Ready."),
+    "StageSeconds": Metric(MetricUnit.Seconds, ("pool", "stage"), "Stage clock: from request to each stage."),
+    "TickRuns": Metric(MetricUnit.Count, (), "Runs of tick that came to their end."),
+    "LedgerErrors": Metric(MetricUnit.Count, (), "Runs that the ledger's errors ended."),
+}
+
+
+class Telemetry:
+    """Where a run reports figures and words."""
+
+    def __init__(self, cluster: str, logger: Logger) -> None:
+        self._cluster = cluster
+        self.log = logger
+
+    def emit(self, name: str, value: float = 1, **dimensions: str) -> None:
+        """One value of a metric of `METRICS`; raises KeyError for any other name, ValueError for other dimensions."""
+        metric = METRICS[name]
+        if set(dimensions) != set(metric.dimensions):
+            raise ValueError(f"{name} has the dimensions {metric.dimensions}, not {tuple(dimensions)}")
+        with single_metric(
+            name=name,
+            unit=metric.unit,
+            value=value,
+            namespace=NAMESPACE,
+            default_dimensions={"cluster": self._cluster, **dimensions},
+        ):
+            pass

@@ -1,0 +1,43 @@
+"""Lambda: runs each minute, and at once when Auto Scaling says that a launch failed."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools import Logger
+
+from firstbell.tick.service import Ticker
+from firstbell.wiring import Wiring
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+LAUNCH_FAILED = "EC2 Instance Launch Unsuccessful"
+
+logger = Logger()
+
+
+@cache
+def _wiring() -> Wiring:
+    return Wiring(logger)
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> None:
+    wiring = _wiring()
+    ticker = Ticker(
+        settings=wiring.settings,
+        ledger=wiring.ledger,
+        reconciler=wiring.reconciler(f"tick/{context.aws_request_id}/{uuid.uuid4().hex[:8]}", thorough=True),
+        read=wiring.reading,
+        connect=lambda: wiring.cluster,
+        telemetry=wiring.telemetry,
+        clock=time.time,
+    )
+    if event.get("detail-type") == LAUNCH_FAILED:
+        ticker.group_failed(event.get("detail", {}).get("AutoScalingGroupName", ""))
+    else:
+        ticker.tick()
