@@ -24,11 +24,15 @@ _WORDS = {
 
 
 class CannotPlace(FirstbellError):
-    """The pod fits on no node of the pool, however many there were. `reason` is for the portal and the operator."""
+    """The pod fits on no node of the pool, however many there were. `reason` is for the portal and the operator.
 
-    def __init__(self, reason: str) -> None:
+    `limited_by` names the resource that is too small, where it is one.
+    """
+
+    def __init__(self, reason: str, limited_by: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.limited_by = limited_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def density(shape: NodeShape, request: Resources) -> Density:
     """Pods of `request` that fit on an empty node of `shape`. Raises CannotPlace where it is none."""
     pods, limiting = _fit(shape.free, request)
     if pods == 0:
-        raise CannotPlace(_too_large(shape, request, limiting))
+        raise CannotPlace(_too_large(shape, request, limiting), _WORDS[limiting])
     return Density(pods=pods, limited_by=_WORDS[limiting], estimated=shape.estimated)
 
 
@@ -109,6 +113,17 @@ def _too_large(shape: NodeShape, request: Resources, limiting: str) -> str:
     asked, offered = getattr(request, limiting), getattr(shape.free, limiting)
     if limiting == "gpus" and not shape.allocatable.gpus:
         return f"the pod asks for {asked} GPU and {shape.instance_type} has none"
-    unit = {"cpu_millicores": "m of CPU", "memory_bytes": " bytes of memory"}.get(limiting, f" {_WORDS[limiting]}")
     beside = " beside what runs on every node" if getattr(shape.overhead, limiting) else ""
-    return f"the pod asks for {asked}{unit} and {shape.instance_type} offers {offered}{beside}"
+    return (
+        f"the pod asks for {_amount(limiting, asked)} and {shape.instance_type} offers "
+        f"{_amount(limiting, offered)}{beside}"
+    )
+
+
+def _amount(name: str, amount: int) -> str:
+    """For people: `1930m cpu`, `6.7Gi memory`, `29 pods`."""
+    if name == "cpu_millicores":
+        return f"{amount}m cpu"
+    if name in ("memory_bytes", "ephemeral_storage_bytes"):
+        return f"{amount / 2**30:.4g}Gi {_WORDS[name]}"
+    return f"{amount} {_WORDS[name]}"

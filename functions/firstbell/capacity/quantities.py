@@ -36,23 +36,10 @@ class InvalidQuantity(FirstbellError):
         super().__init__(f"{shown if len(shown) <= _LONGEST else shown[:_LONGEST] + '...'} is no quantity: {_ALLOWED}")
 
 
-@functools.lru_cache(maxsize=4096, typed=True)
 def parse_quantity(value: str | float) -> Fraction:
-    """The exact value, in whole units (cores, bytes). Raises InvalidQuantity.
-
-    Remembered: 30,000 pods name a few dozen quantities.
-    """
-    text = value if isinstance(value, str) else "" if isinstance(value, bool) else str(value)
-    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
-    if match is None:
-        raise InvalidQuantity(value)
-    suffix = match["suffix"] or ""
-    if suffix in _BINARY:
-        scale = Fraction(2 ** _BINARY[suffix])
-    else:
-        scale = Fraction(10) ** (int(match["exponent"]) if match["exponent"] else _DECIMAL[suffix])
-    amount = Fraction(match["number"]) * scale
-    if amount > _LARGEST:
+    """The exact value, in whole units (cores, bytes). Raises InvalidQuantity, whatever `value` is."""
+    amount = _parsed(str(value)) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
+    if amount is None:
         raise InvalidQuantity(value)
     return amount
 
@@ -65,3 +52,18 @@ def whole_units(value: str | float) -> int:
 def cpu_millicores(value: str | float) -> int:
     """Thousandths of a core, rounded up (`Quantity.MilliValue()`). Raises InvalidQuantity."""
     return math.ceil(parse_quantity(value) * 1000)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> Fraction | None:
+    """Remembered: 30,000 pods name a few dozen quantities."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        return None
+    suffix = match["suffix"] or ""
+    if suffix in _BINARY:
+        scale = Fraction(2 ** _BINARY[suffix])
+    else:
+        scale = Fraction(10) ** (int(match["exponent"]) if match["exponent"] else _DECIMAL[suffix])
+    amount = Fraction(match["number"]) * scale
+    return amount if amount <= _LARGEST else None
