@@ -181,22 +181,22 @@ def _run(
     """Run one step, say every ten seconds how far it is, and return its output lines."""
     started = time.monotonic()
     report(f"{module.name}: {step}")
-    process = subprocess.Popen(
-        command, cwd=module.folder, env=_go_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
     lines: list[str] = []
-    reader = threading.Thread(target=lambda: lines.extend(process.stdout or ()), daemon=True)
-    reader.start()
-    try:
-        while reader.is_alive():
-            reader.join(PROGRESS_EVERY_SECONDS)
-            if reader.is_alive():
-                so_far = f", {len(lines)} of at most {packages} packages" if packages else f", {len(lines)} lines"
-                report(f"{module.name}: {step}: {time.monotonic() - started:.0f} s{so_far}")
-    finally:
-        if reader.is_alive():
+    with subprocess.Popen(
+        command, cwd=module.folder, env=_go_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        reader = threading.Thread(target=lambda: lines.extend(process.stdout or ()), daemon=True)
+        reader.start()
+        try:
+            while reader.is_alive():
+                reader.join(PROGRESS_EVERY_SECONDS)
+                if reader.is_alive():
+                    so_far = f"{len(lines)} of at most {packages} packages" if packages else f"{len(lines)} lines"
+                    report(f"{module.name}: {step}: {time.monotonic() - started:.0f} s, {so_far}")
+        except BaseException:
             process.terminate()
-    if process.wait() != 0:
+            raise
+    if process.returncode != 0:
         raise BuildFailed(step, " | ".join(line.strip() for line in lines[-5:]) or "it said nothing", remedy)
     return lines
 
