@@ -48,7 +48,8 @@ class News:
     kind: str
     event_id: str
     event_time: float
-    deadline: float | None = None
+    deadline: float
+    """When the instance loses power, or when we stop waiting for its pods."""
     hook: Hook | None = None
     state: str = ""
     drill: bool = False
@@ -64,6 +65,7 @@ class Drain:
     noticed_at: float
     """Time of the event that began it."""
     pool: str
+    deadline: float
     group: str = ""
     node: str = ""
     phase: Phase = Phase.DRAINING
@@ -75,7 +77,6 @@ class Drain:
     next_at: float = 0.0
     """When the message of the next pass becomes visible, while nobody holds it."""
     kinds: tuple[str, ...] = ()
-    deadline: float | None = None
     drill: bool = False
     event_ids: tuple[str, ...] = ()
     hooks: tuple[Hook, ...] = ()
@@ -119,7 +120,7 @@ def merge(drain: Drain, news: News) -> Drain:
     return replace(
         drain,
         kinds=drain.kinds if news.kind in drain.kinds else (*drain.kinds, news.kind),
-        deadline=earlier(drain.deadline, news.deadline),
+        deadline=min(drain.deadline, news.deadline),
         event_ids=drain.event_ids if known else (*drain.event_ids, news.event_id)[-EVENTS_REMEMBERED:],
         hooks=_with_hook(drain.hooks, news.hook),
         state=max(drain.state, news.state, key=STATES.index),
@@ -134,13 +135,6 @@ def released(drain: Drain, next_at: float) -> Drain:
 def finished(drain: Drain) -> Drain:
     """After the last pass."""
     return replace(drain, phase=Phase.DONE, holder="", claimed_until=0.0, next_at=0.0)
-
-
-def earlier(first: float | None, second: float | None) -> float | None:
-    """The tighter of two deadlines; None means none."""
-    if first is None or second is None:
-        return second if first is None else first
-    return min(first, second)
 
 
 def drain_as_document(drain: Drain) -> dict[str, Any]:

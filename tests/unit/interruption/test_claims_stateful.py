@@ -58,8 +58,8 @@ class DrainOfOneInstance(RuleBasedStateMachine):
     def a_notice_arrives(self) -> None:
         self._announce("spot", 1120.0)
 
-    @rule(kind=st.sampled_from(["rebalance", "lifecycle", "spot"]), deadline=st.sampled_from([None, 1050.0, 1500.0]))
-    def another_notice(self, kind: str, deadline: float | None) -> None:
+    @rule(kind=st.sampled_from(["rebalance", "lifecycle", "spot"]), deadline=st.sampled_from([1050.0, 1500.0]))
+    def another_notice(self, kind: str, deadline: float) -> None:
         if len(self.announced) < 4:
             self._announce(kind, deadline)
 
@@ -123,7 +123,7 @@ class DrainOfOneInstance(RuleBasedStateMachine):
             assert drain.event_ids == tuple(dict.fromkeys(drain.event_ids))
             assert {news.event_id for news in self.announced} <= set(drain.event_ids)
 
-    def _announce(self, kind: str, deadline: float | None) -> None:
+    def _announce(self, kind: str, deadline: float) -> None:
         self.counter += 1
         news = News(INSTANCE, kind, f"e{self.counter}", event_time=self.now, deadline=deadline, pool="p")
         self.announced.append(news)
