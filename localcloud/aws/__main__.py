@@ -49,13 +49,31 @@ def prepare_environment(wiring: Wiring) -> None:
 
 def install_extensions(wiring: Wiring) -> None:
     """Every extension, in the order in which one rests on another."""
-    from localcloud.aws import clusters, dropped_properties, environments, groups, resources
+    from localcloud.aws import (
+        bus_policy,
+        callers,
+        clusters,
+        delivery,
+        dropped_properties,
+        environments,
+        events,
+        groups,
+        invocations,
+        queues,
+        resources,
+    )
 
     environments.install(wiring)
     clusters.install(wiring)
     resources.install()
     dropped_properties.install()
     groups.install(wiring)
+    queues.install()
+    callers.install()
+    bus_policy.install()
+    events.install()
+    delivery.install()
+    invocations.install()
 
 
 async def serve(wiring: Wiring) -> None:
@@ -63,6 +81,8 @@ async def serve(wiring: Wiring) -> None:
     from hypercorn.asyncio import serve as hypercorn_serve
     from hypercorn.config import Config
     from ministack.app import app
+
+    from localcloud.aws.doors import with_doors
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -73,7 +93,7 @@ async def serve(wiring: Wiring) -> None:
     config.keep_alive_timeout = 75
     config.graceful_timeout = 1
     config.loglevel = "WARNING"
-    application: Any = app
+    application: Any = with_doors(app, wiring)
     await hypercorn_serve(application, config, shutdown_trigger=stop.wait)
 
 

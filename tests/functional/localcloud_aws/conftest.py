@@ -60,6 +60,9 @@ class StartedCloud:
             config=Config(retries={"total_max_attempts": 1}),
         )
 
+    def get(self, path: str) -> Any:
+        return urllib3.request("GET", f"{self.endpoint}{path}", timeout=30).json()
+
     def post(self, path: str, body: Any) -> Any:
         answer = urllib3.request("POST", f"{self.endpoint}{path}", json=body, timeout=30)
         assert answer.status < 300, answer.data
