@@ -9,14 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aws_cdk import CustomResource, Duration, RemovalPolicy, Stack
+from aws_cdk import CustomResource, Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import names
+from infra.acknowledged import PINNED_RUNTIME, acknowledge, acknowledge_wildcard
 from infra.bundling import RUNTIME
+from infra.permissions import GROUP_ID, group_arn
 
 if TYPE_CHECKING:
     from aws_cdk import aws_autoscaling as autoscaling
@@ -39,14 +41,13 @@ class AzRebalance(Construct):
         )
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(role)
-        stack = Stack.of(self)
-        account = f"arn:{stack.partition}:autoscaling:{region}:{stack.account}"
+        arns = [group_arn(self, region, group) for group in groups]
         role.add_to_principal_policy(
-            iam.PolicyStatement(
-                actions=["autoscaling:SuspendProcesses"],
-                resources=[f"{account}:autoScalingGroup:*:autoScalingGroupName/{group}" for group in groups],
-            )
+            iam.PolicyStatement(sid="SuspendProcesses", actions=["autoscaling:SuspendProcesses"], resources=arns)
         )
+        self._policy = role.node.find_child("DefaultPolicy")
+        for arn in arns:
+            acknowledge_wildcard(self._policy, arn, GROUP_ID)
         self._function = lambda_.Function(
             self,
             "Function",
@@ -59,7 +60,7 @@ class AzRebalance(Construct):
             timeout=Duration.seconds(60),
             log_group=log_group,
         )
-        self._policy = role.node.find_child("DefaultPolicy")
+        acknowledge(self._function, "L1", PINNED_RUNTIME)
 
     def suspend(self, group: autoscaling.CfnAutoScalingGroup, group_name: str) -> None:
         resource = CustomResource(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Validations
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -12,22 +12,15 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import names
+from infra.acknowledged import PINNED_RUNTIME, acknowledge, acknowledge_wildcard
 from infra.bundling import RUNTIME
+from infra.permissions import join_vpc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from infra.operator_file import ClusterEntry
-
-VPC_ACTIONS = (
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:CreateNetworkInterface",
-    "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSubnets",
-    "ec2:UnassignPrivateIpAddresses",
-)
-"""What Lambda itself does in the function's role: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html"""
+    from infra.permissions import Permission
 
 
 class CapabilityFunction(Construct):
@@ -42,7 +35,7 @@ class CapabilityFunction(Construct):
         cluster: ClusterEntry,
         code: lambda_.Code,
         environment: Mapping[str, str],
-        statements: Sequence[iam.PolicyStatement],
+        permissions: Sequence[Permission],
         timeout: Duration,
         memory_mib: int,
     ) -> None:
@@ -62,8 +55,8 @@ class CapabilityFunction(Construct):
             description=f"Firstbell: {capability} of {cluster.name}",
         )
         log_group.grant_write(self.role)
-        for statement in statements:
-            self.role.add_to_principal_policy(statement)
+        for permission in [*permissions, *([join_vpc()] if cluster.private_endpoint else [])]:
+            self._allow(permission)
         self.function = lambda_.Function(
             self,
             "Function",
@@ -93,20 +86,18 @@ class CapabilityFunction(Construct):
             type="STANDARD",
             kubernetes_groups=[names.kubernetes_group(capability)],
         )
+        acknowledge(self.function, "L1", PINNED_RUNTIME)
+
+    def _allow(self, permission: Permission) -> None:
+        self.role.add_to_principal_policy(permission.statement)
         policy = self.role.node.find_child("DefaultPolicy")
-        Validations.of(policy).acknowledge(
-            Acknowledgment(
-                id="AwsSolutions-IAM5[Resource::*]",
-                reason="Describe* of Auto Scaling and EC2 and X-Ray's Put* have no resources to name.",
-            )
-        )
+        for resource in permission.statement.resources:
+            if permission.wildcard_reason:
+                acknowledge_wildcard(policy, resource, permission.wildcard_reason)
 
     def _join_private_network(self, cluster: ClusterEntry) -> None:
         if (private := cluster.private_endpoint) is None:
             return
-        self.role.add_to_principal_policy(
-            iam.PolicyStatement(sid="JoinVpc", actions=list(VPC_ACTIONS), resources=["*"])
-        )
         resource = self.function.node.default_child
         assert isinstance(resource, lambda_.CfnFunction)  # noqa: S101  # what the construct wraps
         resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(

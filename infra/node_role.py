@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from aws_cdk import Acknowledgment, Validations
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
+
+from infra.acknowledged import acknowledge
 
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly")
 """https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html"""
@@ -24,11 +25,10 @@ class NodeRole(Construct):
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
         for name in NODE_POLICIES:
-            Validations.of(role).acknowledge(
-                Acknowledgment(
-                    id=f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]",
-                    reason="EKS documents this policy for nodes and keeps it in step with the CNI and kubelet.",
-                )
+            acknowledge(
+                role,
+                f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]",
+                "EKS documents this policy for nodes and keeps it in step with the CNI and kubelet.",
             )
         self.profile = iam.CfnInstanceProfile(self, "Profile", roles=[role.role_name])
         eks.CfnAccessEntry(self, "AccessEntry", cluster_name=cluster, principal_arn=role.role_arn, type="EC2_LINUX")

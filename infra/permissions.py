@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aws_cdk import Stack
@@ -25,67 +26,95 @@ DESCRIBING = (
     "ec2:DescribeLaunchTemplateVersions",
 )
 """Actions that AWS grants on `*` only."""
+JOINING_VPC = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+)
 SIZING = ("autoscaling:SetDesiredCapacity", "autoscaling:SetInstanceProtection")
 
-
-def describe_pools() -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid="DescribePools", actions=list(DESCRIBING), resources=["*"])
+GROUP_ID = "The ARN of a group has an id in it that Auto Scaling chooses."
 
 
-def change_groups(scope: Construct, cluster: ClusterEntry, actions: tuple[str, ...]) -> list[iam.PolicyStatement]:
-    """`actions` on the pools' groups: by name, or by EKS's own tags where a managed node group named its group."""
-    groups = f"arn:{{0}}:autoscaling:{cluster.region}:{{1}}:autoScalingGroup:*:autoScalingGroupName/"
-    prefix = groups.format(Stack.of(scope).partition, Stack.of(scope).account)
-    statements = []
-    if named := [name for pool in cluster.pools if (name := group_name(cluster, pool))]:
-        statements.append(
-            iam.PolicyStatement(
-                sid="ChangeGroups", actions=list(actions), resources=[f"{prefix}{name}" for name in named]
-            )
-        )
-    if nodegroups := [pool.nodegroup for pool in cluster.pools if pool.nodegroup]:
-        statements.append(
-            iam.PolicyStatement(
-                sid="ChangeGroupsOfNodegroups",
-                actions=list(actions),
-                resources=[f"{prefix}eks-*"],
-                conditions={
-                    "StringEquals": {
-                        "aws:ResourceTag/eks:cluster-name": cluster.name,
-                        "aws:ResourceTag/eks:nodegroup-name": nodegroups,
-                    }
-                },
-            )
-        )
-    return statements
+@dataclass(frozen=True)
+class Permission:
+    """A statement of a function's policy, and why its resources have a `*` where they do."""
+
+    statement: iam.PolicyStatement
+    wildcard_reason: str = ""
 
 
-def read_cluster(scope: Construct, cluster: ClusterEntry) -> list[iam.PolicyStatement]:
-    """The cluster's endpoint, and the groups of its managed node groups where a pool is one."""
-    eks = f"arn:{Stack.of(scope).partition}:eks:{cluster.region}:{Stack.of(scope).account}:"
-    statements = [
-        iam.PolicyStatement(
-            sid="ReadCluster", actions=["eks:DescribeCluster"], resources=[f"{eks}cluster/{cluster.name}"]
-        )
-    ]
-    if nodegroups := [pool.nodegroup for pool in cluster.pools if pool.nodegroup]:
-        statements.append(
-            iam.PolicyStatement(
-                sid="ReadNodegroups",
-                actions=["eks:DescribeNodegroup"],
-                resources=[f"{eks}nodegroup/{cluster.name}/{nodegroup}/*" for nodegroup in nodegroups],
-            )
-        )
-    return statements
-
-
-def use_ledger(table_arn: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid="UseLedger",
-        actions=["dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"],
-        resources=[table_arn],
+def describe_pools() -> Permission:
+    return Permission(
+        iam.PolicyStatement(sid="DescribePools", actions=list(DESCRIBING), resources=["*"]),
+        "AWS has no resource to name for Describe* of Auto Scaling and EC2, nor for X-Ray's Put*.",
     )
 
 
-def publish_outcomes(bus_arn: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid="PublishOutcomes", actions=["events:PutEvents"], resources=[bus_arn])
+def join_vpc() -> Permission:
+    """What Lambda does in the function's role: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html"""
+    return Permission(
+        iam.PolicyStatement(sid="JoinVpc", actions=list(JOINING_VPC), resources=["*"]),
+        "Lambda makes network interfaces whose ids nobody knows before.",
+    )
+
+
+def change_groups(scope: Construct, cluster: ClusterEntry, actions: tuple[str, ...]) -> list[Permission]:
+    """`actions` on the pools' groups: by name, or by EKS's own tags where a managed node group named its group."""
+    permissions = []
+    if named := [name for pool in cluster.pools if (name := group_name(cluster, pool))]:
+        statement = iam.PolicyStatement(
+            sid="ChangeGroups",
+            actions=list(actions),
+            resources=[group_arn(scope, cluster.region, name) for name in named],
+        )
+        permissions.append(Permission(statement, GROUP_ID))
+    if nodegroups := [pool.nodegroup for pool in cluster.pools if pool.nodegroup]:
+        tags = {
+            "aws:ResourceTag/eks:cluster-name": cluster.name,
+            "aws:ResourceTag/eks:nodegroup-name": nodegroups,
+        }
+        statement = iam.PolicyStatement(
+            sid="ChangeGroupsOfNodegroups",
+            actions=list(actions),
+            resources=[group_arn(scope, cluster.region, "eks-*")],
+            conditions={"StringEquals": tags},
+        )
+        permissions.append(Permission(statement, "EKS names the group; its tags, which EKS guards, decide."))
+    return permissions
+
+
+def group_arn(scope: Construct, region: str, name: str) -> str:
+    """The ARN of a group has an id in it that Auto Scaling chooses."""
+    stack = Stack.of(scope)
+    return f"arn:{stack.partition}:autoscaling:{region}:{stack.account}:autoScalingGroup:*:autoScalingGroupName/{name}"
+
+
+def read_cluster(scope: Construct, cluster: ClusterEntry) -> list[Permission]:
+    """The cluster's endpoint, and the groups of its managed node groups where a pool is one."""
+    stack = Stack.of(scope)
+    eks = f"arn:{stack.partition}:eks:{cluster.region}:{stack.account}:"
+    describe = iam.PolicyStatement(
+        sid="ReadCluster", actions=["eks:DescribeCluster"], resources=[f"{eks}cluster/{cluster.name}"]
+    )
+    permissions = [Permission(describe)]
+    if nodegroups := [pool.nodegroup for pool in cluster.pools if pool.nodegroup]:
+        statement = iam.PolicyStatement(
+            sid="ReadNodegroups",
+            actions=["eks:DescribeNodegroup"],
+            resources=[f"{eks}nodegroup/{cluster.name}/{nodegroup}/*" for nodegroup in nodegroups],
+        )
+        permissions.append(Permission(statement, "The ARN of a node group ends in an id that EKS chooses."))
+    return permissions
+
+
+def use_ledger(table_arn: str) -> Permission:
+    actions = ["dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+    return Permission(iam.PolicyStatement(sid="UseLedger", actions=actions, resources=[table_arn]))
+
+
+def publish_outcomes(bus_arn: str) -> Permission:
+    return Permission(iam.PolicyStatement(sid="PublishOutcomes", actions=["events:PutEvents"], resources=[bus_arn]))

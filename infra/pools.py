@@ -11,6 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
+from infra.acknowledged import acknowledge
 from infra.az_rebalance import AzRebalance
 from infra.node_role import NodeRole
 from infra.operator_file import group_name, parse_taint
@@ -72,6 +73,10 @@ class CreatedPool(Construct):
             vpc_zone_identifier=create.subnets,
             mixed_instances_policy=self._policy(),
             tags=self._tags(),
+        )
+        acknowledge(self.group, "AS3", "Failed launches reach the tick through EventBridge; the rest is in metrics.")
+        acknowledge(
+            self.group, "EC26", "The launch templates encrypt their volumes; the rule cannot follow a reference."
         )
 
     @property

@@ -13,6 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra import names
+from infra.acknowledged import acknowledge
 
 if TYPE_CHECKING:
     from infra.function import CapabilityFunction
@@ -46,6 +47,7 @@ class Prescaler(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(14),
         )
+        acknowledge(self.failures, "SQS3", "It is itself where failed invocations and undelivered events go.")
         handler.function.configure_async_invoke(
             retry_attempts=MOST_RETRIES, on_failure=destinations.SqsDestination(self.failures)
         )

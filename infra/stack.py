@@ -46,7 +46,7 @@ class FirstbellStack(Stack):
                 cluster=cluster,
                 code=code,
                 environment={"FIRSTBELL_BUS": bus.bus.event_bus_name, "FIRSTBELL_LEDGER": ledger.table.table_name},
-                statements=[
+                permissions=[
                     permissions.describe_pools(),
                     *permissions.change_groups(self, cluster, permissions.SIZING),
                     *permissions.read_cluster(self, cluster),
