@@ -95,7 +95,8 @@ def place(
         sizes[shape.requests] += keys.total()
     gap = gap_for(sizes, empty_nodes)
 
-    bins = [part for bin_ in bins for part in gap.keep(bin_)]
+    takers = [bin_ for bin_ in bins if any(places(bin_.free, size) for size in sizes)]
+    bins = [part for bin_ in takers for part in gap.keep(bin_)]
     on_existing = Counter[str]()
     order = largest_first(waiting, empty_nodes)
     for shape in order:

@@ -59,8 +59,8 @@ def test_a_fraction_of_a_unit_counts_as_a_whole_one(text: str, whole: int, milli
 @pytest.mark.parametrize(
     "value",
     [
-        "", " 1", "1 ", "-1", "-0.5", "1.5.0", "Gi", "1KB", "1K i", "1Mib", "0x10", "1e", "1e1000", "1e99", "9Ei", "\uff11",
-        "1_000", "nan", "inf", "9" * 65, True, None, float("nan"), float("inf"), -3, ["1"],
+        "", " 1", "1 ", "-1", "-0.5", "1.5.0", "Gi", "1KB", "1K i", "1Mib", "0x10", "1e", "1e1000", "1e99", "9Ei",
+        "\uff11", "1_000", "nan", "inf", "9" * 65, True, None, float("nan"), float("inf"), -3, ["1"],
     ],
 )  # fmt: skip
 def test_what_is_no_quantity_is_refused_by_its_name_and_what_is_allowed(value: object) -> None:
