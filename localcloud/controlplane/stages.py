@@ -9,6 +9,19 @@ import yaml
 
 FOLDER = Path(__file__).parent / "stages"
 
+# A class arrives at once, and each of its pods takes five calls; kwok's own default of four at a time would queue them.
+# A configuration that names one of these has to name all: kwok fills in no defaults then.
+_CONFIGURATION = {
+    "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+    "kind": "KwokConfiguration",
+    "options": {
+        "podPlayStageParallelism": 16,
+        "nodePlayStageParallelism": 4,
+        "nodeLeaseParallelism": 4,
+        "podsOnNodeSyncParallelism": 1,
+    },
+}
+
 # The event as a kubelet records it (kwok's own event steps have fixed messages and another source).
 _EVENT = """\
 {{ $container := index .spec.containers 0 }}
@@ -45,7 +58,7 @@ def kwok_configuration(*, image_pull_seconds: float, start_seconds: float) -> st
             stage["spec"]["delay"] = {"durationMilliseconds": round(delays[stage["metadata"]["name"]] * 1000)}
         for step in stage["spec"]["steps"]:
             _fill_in(step, image_pull_seconds)
-    return yaml.safe_dump_all(stages)
+    return yaml.safe_dump_all([_CONFIGURATION, *stages])
 
 
 def _fill_in(step: dict[str, Any], image_pull_seconds: float) -> None:

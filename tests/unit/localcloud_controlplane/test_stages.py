@@ -11,7 +11,8 @@ from localcloud.controlplane.stages import kwok_configuration
 
 def stages(*, image_pull_seconds: float = 3.2, start_seconds: float = 0.5) -> dict[str, Any]:
     written = kwok_configuration(image_pull_seconds=image_pull_seconds, start_seconds=start_seconds)
-    return {stage["metadata"]["name"]: stage["spec"] for stage in yaml.safe_load_all(written)}
+    documents = yaml.safe_load_all(written)
+    return {found["metadata"]["name"]: found["spec"] for found in documents if found["kind"] == "Stage"}
 
 
 def test_pods_take_the_configured_times() -> None:
