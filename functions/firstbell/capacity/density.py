@@ -66,7 +66,8 @@ class Density:
 
 def density(shape: NodeShape, request: Resources) -> Density:
     """Pods of `request` that fit on an empty node of `shape`. Raises CannotPlace where it is none."""
-    pods, limiting = _fit(shape.free, request)
+    pods = places(shape.free, request)
+    limiting = _first_to_end(shape.free, request)
     if pods == 0:
         raise CannotPlace(_too_large(shape, request, limiting), _WORDS[limiting])
     return Density(pods=pods, limited_by=_WORDS[limiting], estimated=shape.estimated)
@@ -77,7 +78,19 @@ def places(free: Resources, request: Resources) -> int:
 
     Raises ValueError for a request that is no pod (`pods` below 1): any number of nothings fits.
     """
-    return _fit(free, request)[0]
+    if request.pods < 1:
+        raise ValueError("a request has to count itself: pods=1")
+    fitting = free.pods // request.pods
+    for offered, asked in (  # written out: a plan for 10,000 pods comes here 10,000 times and more
+        (free.cpu_millicores, request.cpu_millicores),
+        (free.memory_bytes, request.memory_bytes),
+        (free.ephemeral_storage_bytes, request.ephemeral_storage_bytes),
+        (free.gpus, request.gpus),
+        (free.volumes, request.volumes),
+    ):
+        if asked and offered // asked < fitting:
+            fitting = offered // asked
+    return max(0, fitting)
 
 
 def smallest_per_unit(shapes: Sequence[NodeShape], request: Resources) -> NodeShape:
@@ -99,14 +112,9 @@ def units_for(pods: int, shapes: Sequence[NodeShape], request: Resources) -> int
     return -(-pods * worst.weight // density(worst, request).pods)
 
 
-def _fit(free: Resources, request: Resources) -> tuple[int, str]:
-    if request.pods < 1:
-        raise ValueError("a request has to count itself: pods=1")
-    return min(
-        (max(0, getattr(free, name)) // getattr(request, name), name)
-        for name in RESOURCE_NAMES
-        if getattr(request, name) > 0
-    )
+def _first_to_end(free: Resources, request: Resources) -> str:
+    asked_for = (name for name in RESOURCE_NAMES if getattr(request, name))
+    return min(asked_for, key=lambda name: getattr(free, name) // getattr(request, name))
 
 
 def _too_large(shape: NodeShape, request: Resources, limiting: str) -> str:

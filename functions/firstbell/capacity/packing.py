@@ -37,7 +37,8 @@ class Bin:
     taints: tuple[Taint, ...] = ()
 
     def admits(self, shape: PodShape) -> bool:
-        return (not shape.zones or self.zone in shape.zones) and tolerated(self.taints, shape.tolerations)
+        in_zone = not shape.zones or self.zone in shape.zones
+        return in_zone and (not self.taints or tolerated(self.taints, shape.tolerations))
 
 
 @dataclass(slots=True)
