@@ -25,7 +25,7 @@ class Endpoint:
     """The WSGI application. moto's own application stays behind it for EC2."""
 
     def __init__(self, fleet: Fleet, moto: WSGI) -> None:
-        self._fleet = fleet
+        self.fleet = fleet
         self._moto = moto
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -41,7 +41,7 @@ class Endpoint:
         try:
             body = json.loads(request.get_data() or b"{}")
             return Response(
-                json.dumps(door.knock(self._fleet, request.method, request.path, body)),
+                json.dumps(door.knock(self.fleet, request.method, request.path, body)),
                 content_type="application/json",
             )
         except Refused as refused:
@@ -53,14 +53,14 @@ class Endpoint:
         form.pop("Version", None)
         parameters: dict[str, Any] = dict(form)
         try:
-            self._fleet.faults.throttle("autoscaling", action)
+            self.fleet.faults.throttle("autoscaling", action)
             parameters = protocol.parse(action, form)
-            with self._fleet.timers.lock:
-                answer = protocol.serialise(action, act(self._fleet, action, parameters))
-            self._fleet.journal.call("autoscaling", action, parameters, access_key, None)
+            with self.fleet.timers.lock:
+                answer = protocol.serialise(action, act(self.fleet, action, parameters))
+            self.fleet.journal.call("autoscaling", action, parameters, access_key, None)
             return Response(answer, content_type=XML)
         except Refused as refused:
-            self._fleet.journal.call("autoscaling", action, parameters, access_key, refused.code)
+            self.fleet.journal.call("autoscaling", action, parameters, access_key, refused.code)
             return Response(protocol.autoscaling_error(refused), refused.status, content_type=XML)
 
     def _ec2(self, request: Request, access_key: str) -> Response:
@@ -69,9 +69,9 @@ class Endpoint:
         action = form.get("Action") or request.args.get("Action", "")
         parameters = {key: value for key, value in form.items() if key not in ("Action", "Version")}
         try:
-            self._fleet.faults.throttle("ec2", action)
+            self.fleet.faults.throttle("ec2", action)
         except Refused as refused:
-            self._fleet.journal.call("ec2", action, parameters, access_key, refused.code)
+            self.fleet.journal.call("ec2", action, parameters, access_key, refused.code)
             return Response(protocol.ec2_error(refused), refused.status, content_type=XML)
         environ = {**request.environ, "wsgi.input": BytesIO(body)}
         if action.startswith(
@@ -79,12 +79,12 @@ class Endpoint:
         ):  # moto's catalogue never changes, and reading all of it takes long
             answer = Response.from_app(self._moto, environ, buffered=True)
         else:
-            with self._fleet.timers.lock:
+            with self.fleet.timers.lock:
                 answer = Response.from_app(self._moto, environ, buffered=True)
                 if not action.startswith(("Describe", "Get")):
-                    machines.notice_outside_changes(self._fleet)
+                    machines.notice_outside_changes(self.fleet)
         failed = str(answer.status_code) if answer.status_code >= 400 else None
-        self._fleet.journal.call("ec2", action, parameters, access_key, failed)
+        self.fleet.journal.call("ec2", action, parameters, access_key, failed)
         return answer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from localcloud.fleet.api.answers import activity_answer, group_answer, member_answer, refresh_answer, tag_answer
@@ -58,8 +58,12 @@ def describe_activities(fleet: Fleet, request: Mapping[str, Any]) -> dict[str, A
     if name and name not in fleet.groups and not any(one.group_name == name for one in past):
         raise group_not_found(name)
     ids = request.get("ActivityIds")
-    everything: Iterable[Activity] = [*past, *(one for group in fleet.groups.values() for one in group.activities)]
-    chosen = [one for one in everything if (not name or one.group_name == name) and (not ids or one.activity_id in ids)]
+    everything: list[Activity] = [*past, *(one for group in fleet.groups.values() for one in group.activities)]
+    chosen = [
+        one
+        for one in reversed(everything)
+        if (not name or one.group_name == name) and (not ids or one.activity_id in ids)
+    ]
     chosen.sort(key=lambda one: (one.ended_at is not None, -one.started_at))
     shown, more = page(chosen, request, default=100, most=100)
     arns = {group.name: group.arn for group in fleet.groups.values()}
