@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import App, IPolicyValidationPlugin, Validations
+from aws_cdk import App
 
 from infra.operator_file import load
 from infra.stack import FirstbellStack
@@ -49,32 +49,24 @@ class Synthesized:
         )
 
 
-def new_app() -> App:
+def new_app(folder: Path) -> App:
+    """An app as cdk.json makes it, that writes to `folder` and bundles nothing."""
     context = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
-    return App(context={**context, "aws:cdk:bundling-stacks": []})
+    return App(context={**context, "aws:cdk:bundling-stacks": []}, outdir=str(folder))
 
 
-def synthesize(text: str, cluster: str | None = None) -> Synthesized:
-    """The stack of the named (else first) cluster of an operator's file."""
-    app = new_app()
-    name = add_stacks(app, text, cluster)
-    return Synthesized(app.synth().get_stack_by_name(name).template)
+def synthesize(text: str, cluster: str = "hub") -> Synthesized:
+    """The stack of the named cluster of an operator's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        app = new_app(Path(folder))
+        stacks = add_stacks(app, text)
+        stack = next(s for s in stacks if s.stack_name == f"firstbell-{cluster}")
+        return Synthesized(app.synth().get_stack_by_name(stack.stack_name).template)
 
 
-def validate(text: str, plugin_class: type[IPolicyValidationPlugin]) -> Path:
-    """Synthesizes all stacks under a validation plugin and returns the report, written whether or not it found any."""
-    app = new_app()
-    add_stacks(app, text)
-    Validations.of(app).add_plugins(plugin_class(app))  # type: ignore[call-arg]  # rule packs take a scope
-    app.synth()
-    return Path(app.outdir) / "validation-report.json"
-
-
-def add_stacks(app: App, text: str, cluster: str | None = None) -> str:
+def add_stacks(app: App, text: str) -> list[FirstbellStack]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "firstbell.yaml"
         path.write_text(text, encoding="utf-8")
         file = load(path)
-    for entry in file.clusters:
-        FirstbellStack(app, file=file, cluster=entry, target=LAMBDA)
-    return f"firstbell-{cluster or file.clusters[0].name}"
+    return [FirstbellStack(app, file=file, cluster=cluster, target=LAMBDA) for cluster in file.clusters]
