@@ -57,10 +57,13 @@ def install_extensions(wiring: Wiring) -> None:
         dropped_properties,
         environments,
         events,
+        function_logs,
         groups,
         invocations,
+        metrics,
         queues,
         resources,
+        schedules,
     )
 
     environments.install(wiring)
@@ -74,6 +77,9 @@ def install_extensions(wiring: Wiring) -> None:
     events.install()
     delivery.install()
     invocations.install()
+    metrics.install()
+    function_logs.install()
+    schedules.install()
 
 
 async def serve(wiring: Wiring) -> None:

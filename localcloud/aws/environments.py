@@ -41,6 +41,10 @@ class Measured(threading.local):
     duration_ms: float | None = None
     init_ms: float | None = None
     max_memory_mb: int | None = None
+    log_stream: str | None = None
+
+    def clear(self) -> None:
+        self.duration_ms = self.init_ms = self.max_memory_mb = self.log_stream = None
 
 
 measured = Measured()
@@ -162,14 +166,17 @@ def _environment_class(wiring: Wiring, packages: Path, lifeline: int) -> type:
         """ministack's worker with a start of its own: upstream keeps pooling, timeouts and log collection."""
 
         init_ms: float | None = None
+        log_stream: str | None = None
 
         def _spawn(self) -> None:
             code = extract_code(self.code_zip, code_folder)
+            variables = function_environment(self.config, code)
+            self.log_stream = variables["AWS_LAMBDA_LOG_STREAM_NAME"]
             process = self._proc = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(RUNTIME)],
                 cwd=code,
                 env={
-                    **function_environment(self.config, code),
+                    **variables,
                     "_LOCALCLOUD_LIFELINE": str(lifeline),
                     "_LOCALCLOUD_RUNTIME_PACKAGES": str(packages),
                 },
@@ -191,7 +198,10 @@ def _environment_class(wiring: Wiring, packages: Path, lifeline: int) -> type:
             self.init_ms = answer["init_ms"]
 
         def invoke(self, *arguments: Any, **named: Any) -> dict[str, Any]:
-            response: dict[str, Any] = super().invoke(*arguments, **named)
+            try:
+                response: dict[str, Any] = super().invoke(*arguments, **named)
+            finally:
+                measured.log_stream = self.log_stream
             measured.duration_ms = response.get("duration_ms")
             measured.max_memory_mb = response.get("max_memory_mb")
             measured.init_ms = self.init_ms if response.get("cold_start") else None

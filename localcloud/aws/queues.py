@@ -13,14 +13,14 @@ from typing import Any
 
 from localcloud.aws.upstream import UpstreamChanged, replace
 
-_lock = threading.RLock()
+lock = threading.RLock()
 
 
 def install() -> None:
     """Put every reader and writer of a queue under one lock. UpstreamChanged where they are others."""
     from ministack.services import eventbridge, sqs
 
-    sqs._queues_lock = _lock
+    sqs._queues_lock = lock
     for action, upstream in sqs._HANDLERS.items():
         if not inspect.iscoroutinefunction(upstream):
             sqs._HANDLERS[action] = locked(upstream)
@@ -39,7 +39,7 @@ def install() -> None:
 
 def locked(upstream: Callable[..., Any]) -> Callable[..., Any]:
     def under_lock(*arguments: Any, **named: Any) -> Any:
-        with _lock:
+        with lock:
             return upstream(*arguments, **named)
 
     return under_lock
