@@ -23,6 +23,7 @@ from localcloud.controlplane.build import BuildFailed
 from localcloud.deploy import DeploymentFailed
 from localcloud.supervision import ChildFailed
 
+PLAIN_WIDTH = 120
 EXPECTED_TROUBLE = (WentWrong, CloudRuns, BuildFailed, ChildFailed, DeploymentFailed)
 
 
@@ -32,7 +33,7 @@ def main() -> int:
     parser.add_argument("--name", default="demo", help="name of the local cloud, whose logs stay in .localcloud/<name>")
     parser.add_argument("--report", type=Path, default=Path("demo-report.json"), help="where the numbers go")
     options = parser.parse_args()
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
     options.report.unlink(missing_ok=True)
     board = Board(pools={POOL: PoolBoard(POOL, "announced"), TWIN: PoolBoard(TWIN, "unannounced")})
     try:

@@ -23,6 +23,18 @@ class Heard:
     detail: dict[str, Any]
 
 
+def admission(queue: str, rule: str) -> dict[str, Any]:
+    """Lets the one rule send to the queue
+    (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sqs-permissions)."""
+    return {
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": queue,
+        "Condition": {"ArnEquals": {"aws:SourceArn": rule}},
+    }
+
+
 class Tap:
     """Listens from `start` to `stop`; every event goes to `hear`, on the tap's own thread."""
 
@@ -31,9 +43,11 @@ class Tap:
         self._hear = hear
         self._stopped = threading.Event()
         self._seen: set[str] = set()
+        rule = events.put_rule(Name=NAME, EventBusName=bus, EventPattern=json.dumps(PATTERN))["RuleArn"]
         self._queue = sqs.create_queue(QueueName=NAME)["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-        events.put_rule(Name=NAME, EventBusName=bus, EventPattern=json.dumps(PATTERN))
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [admission(arn, rule)]})
+        sqs.set_queue_attributes(QueueUrl=self._queue, Attributes={"Policy": policy})
         events.put_targets(Rule=NAME, EventBusName=bus, Targets=[{"Id": "queue", "Arn": arn}])
         self._thread = threading.Thread(target=self._listen, name="tap", daemon=True)
 
