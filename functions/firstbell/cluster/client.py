@@ -1,4 +1,4 @@
-"""Plain REST to one API server: connections, tokens, patience, pages. docs/adr/0002 says why not the usual client."""
+"""Plain REST to one API server: connections, tokens, patience, pages. docs/adr/0005 says why not the usual client."""
 
 from __future__ import annotations
 
@@ -151,6 +151,7 @@ class ApiServer:
             page = self.request("GET", path, query=query)
             items += [item for raw in page.get("items") or () if (item := parse(raw)) is not None]
             token = (page.get("metadata") or {}).get("continue")
+            del page  # else two pages of raw JSON are held while the next one is parsed
             if not token:
                 return items
             query = query | {"continue": token}
