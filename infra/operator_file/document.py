@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from infra.operator_file.rules import Path
 
 
+MERGE = "tag:yaml.org,2002:merge"
+TEXT = "tag:yaml.org,2002:str"
+
+
 class _Loader(yaml.SafeLoader):
     """YAML 1.2's core schema: PyYAML's 1.1 reads 19:00 as 1140, `no` as false, a date as a date object."""
 
@@ -47,7 +51,7 @@ class Document:
             self._root = loader.get_single_node()
             self.value: Any = None
             if self._root is not None:
-                _refuse_repeated_keys(self._root)
+                _make_keys_text(self._root)
                 self.value = loader.construct_document(self._root)  # type: ignore[no-untyped-call]
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -75,14 +79,19 @@ class Document:
         return line
 
 
-def _refuse_repeated_keys(node: yaml.Node) -> None:
+def _make_keys_text(node: yaml.Node) -> None:
+    """Keys are what was written, also 8 or true. Raises MarkedYAMLError for one that stands twice or is no text."""
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a key is not text", problem_mark=key.start_mark)
             if key.value in seen:
                 raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands twice", problem_mark=key.start_mark)
             seen.add(key.value)
-            _refuse_repeated_keys(value)
+            if key.tag != MERGE:
+                key.tag = TEXT
+            _make_keys_text(value)
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
-            _refuse_repeated_keys(value)
+            _make_keys_text(value)

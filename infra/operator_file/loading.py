@@ -70,7 +70,7 @@ def _wrong_values(error: ValidationError, document: Any) -> Iterator[Problem]:
         path = _existing(detail, document)
         if path not in told:
             told.add(path)
-            yield _problem(detail, path, vocabulary)
+            yield _problem(detail, path, document, vocabulary)
 
 
 def _existing(detail: ErrorDetails, document: Any) -> Path:
@@ -89,15 +89,22 @@ def _existing(detail: ErrorDetails, document: Any) -> Path:
     return path[:depth]
 
 
-def _problem(detail: ErrorDetails, path: Path, vocabulary: Vocabulary) -> Problem:
+def _problem(detail: ErrorDetails, path: Path, document: Any, vocabulary: Vocabulary) -> Problem:
     if detail["type"] == "missing":
         return Problem(path, "is missing", vocabulary.allowed(path))
     if detail["type"] == "extra_forbidden":
         meant, keys = vocabulary.misspelt(path)
         return Problem(path, "unknown key" + (f"; did you mean {meant}?" if meant else ""), keys)
-    if detail["loc"][-1] == "[key]":
+    if detail["loc"][-1:] == ("[key]",):
         return Problem(path, f"{path[-1]!r} is not allowed as a key", vocabulary.allowed_key(path))
-    return Problem(path, f"{_shown(detail['input'])} is not allowed", vocabulary.allowed(path))
+    return Problem(path, f"{_shown(_value(path, document))} is not allowed", vocabulary.allowed(path))
+
+
+def _value(path: Path, document: Any) -> Any:
+    """What the person wrote: the validator may have seen a number as text."""
+    for step in path:
+        document = document[step]
+    return document
 
 
 def _shown(value: Any) -> str:
