@@ -1,4 +1,4 @@
-"""Every instance type that moto carries of ec2:DescribeInstanceTypes (1,395), as the product reads them."""
+"""Every instance type that moto carries of ec2:DescribeInstanceTypes: 1,395."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import gzip
 import json
 from importlib.resources import files
+from typing import Any
 
 from firstbell.capacity.allocatable import estimated_allocatable
 from firstbell.capacity.density import NodeShape
@@ -17,9 +18,16 @@ GIB = 2**30
 
 
 @functools.cache
-def described() -> dict[str, InstanceTypeFacts]:
+def descriptions() -> dict[str, dict[str, Any]]:
+    """As EC2 answers."""
     packed = (files("moto") / "ec2/resources/instance_types.json.gz").read_bytes()
-    return {name: facts_from_description(entry) for name, entry in json.loads(gzip.decompress(packed)).items()}
+    return dict(json.loads(gzip.decompress(packed)))
+
+
+@functools.cache
+def described() -> dict[str, InstanceTypeFacts]:
+    """As the product reads them."""
+    return {name: facts_from_description(entry) for name, entry in descriptions().items()}
 
 
 def facts(name: str) -> InstanceTypeFacts:
