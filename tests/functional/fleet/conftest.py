@@ -13,7 +13,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from moto.backends import get_backend
-from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from localcloud.fleet import groups
 from localcloud.fleet.compute import MotoCompute
@@ -172,7 +172,7 @@ def new_fleet(folder: Path, clock: Clock, nodes: FakeNodes, heard: Heard) -> Fle
 
 @dataclass
 class Service:
-    """One server and its clients for the whole session, since a client takes a second to make; tests change the fleet."""
+    """One server and its clients for the session, since a client takes a second to make; tests change the fleet."""
 
     endpoint: Endpoint
     url: str
