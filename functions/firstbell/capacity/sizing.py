@@ -6,6 +6,7 @@ duplicate, a retry or a crash leads to the same answer.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -164,14 +165,14 @@ def _in_flight(
 ) -> list[Member]:
     """Members without a Ready node yet, which will bring room.
 
-    While the nodes can't be seen, members that appeared after the oldest live reservation was received count as empty:
+    While the nodes can't be seen, members that appeared after the oldest live reservation was asked for count as empty:
     they were launched for it. Older ones are taken to be full.
     """
     if sight.known:
         left_out = sight.joined | {m.instance_id for m in late}
         return [m for m in group.members if m.counted and m.instance_id not in left_out]
-    since = min((r.received_at for r in live), default=0.0)
-    return [m for m in group.members if m.counted and state.first_seen.get(m.instance_id, 0.0) >= since]
+    since = min((r.progress.requested_at for r in live if r.progress.requested_at), default=math.inf)
+    return [m for m in group.members if m.counted and state.first_seen.get(m.instance_id, 0.0) > since]
 
 
 def _worst_shape(

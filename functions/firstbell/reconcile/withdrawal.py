@@ -31,8 +31,8 @@ def withdraw(autoscaling: AutoScaling, group: Group, state: PoolState, busy: Col
     """One look of taking back the group's unlaunched units. `busy` are the instances that user pods are on.
 
     They are scale-in-protected first (only InService members can be: API_SetInstanceProtection). Should a launch
-    succeed at the last moment, Auto Scaling then ends only a member that nobody works on. Never below what lives, as it is read
-    right before, nor below MinSize.
+    succeed at the last moment, Auto Scaling then ends only a member that nobody works on. Never below what lives, as it
+    is read right before, nor below MinSize.
     """
     to_protect = {m.instance_id for m in group.members if m.lifecycle == "InService" and m.instance_id in busy}
     to_protect -= {m.instance_id for m in group.members if m.protected_from_scale_in} - set(state.protected)
