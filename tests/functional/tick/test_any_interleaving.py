@@ -51,8 +51,8 @@ class WatchedAutoScaling(FakeAutoScaling):
         super().set_desired(name, units)
 
     def most_needed(self, name: str) -> int:
-        """An upper bound that knows nothing of how the product counts: every pod that is there or announced, in nodes, and
-        one node more for each instance that has had its ten minutes and did not join."""
+        """An upper bound that knows nothing of how the product counts: every pod that is there or announced, in nodes,
+        and one node more for each instance that has had its ten minutes and did not join."""
         school = self.school
         if {"nodes", "pods"} & set(school.faults.raised):
             return MAX_SIZE  # without sight of the cluster, existing nodes are taken to be full
