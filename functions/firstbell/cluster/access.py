@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,8 @@ def denied_verbs(api: ApiServer, verbs: Sequence[Verb]) -> list[Verb]:
     """
     if not verbs:
         return []
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(max_workers=min(8, len(verbs))) as threads:
         allowed = list(threads.map(lambda verb: _allowed(api, verb), verbs))
     return [verb for verb, granted in zip(verbs, allowed, strict=True) if not granted]
