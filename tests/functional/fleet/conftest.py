@@ -202,7 +202,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def world(service: Service, tmp_path: Path) -> Iterator[World]:
+def world(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # they take longer than the test
     get_backend("ec2").reset()
     clock, nodes, heard = Clock(), FakeNodes(), Heard()
     fleet = service.endpoint.fleet = new_fleet(tmp_path, clock, nodes, heard)
