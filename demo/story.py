@@ -101,8 +101,10 @@ class Morning:
     def _await_ready(self) -> bool:
         """Wait for the outcomes of all three signals. False when fewer nodes were Ready than were asked for."""
         pool = self._board.pools[POOL]
-        self._until("nodes on their way", lambda: bool(pool.nodes))
-        self._board.reach("first node")
+        self._until("nodes to be asked for", lambda: pool.desired > 0)
+        self._board.reach("nodes asked for")
+        self._until("a Ready node", lambda: bool(pool.ready_at))
+        self._board.reach("first node Ready")
         self._until("Capacity Ready for every class", lambda: set(CLASSES) <= set(self._references("Capacity Ready")))
         self._board.reach("Capacity Ready")
         return 0 < pool.desired <= len(pool.ready_at)

@@ -56,11 +56,15 @@ class View:
             pools.add_column(ratio=1)
         pools.add_row(*(pool_panel(pool) for pool in self._board.pools.values()))
         return Group(
-            Text(f" Firstbell, a school morning: {self._board.clock}", style="bold reverse"),
+            Text(f" Firstbell, a school morning: {self._board.clock}{since(stages)} ", style="bold reverse"),
             stages_line(stages),
             pools,
             Panel(Group(*map(spoken, lines)), title="what was said", title_align="left", height=LINES_SHOWN + 2),
         )
+
+
+def since(stages: dict[str, float]) -> str:
+    return f" ({time.time() - stages['signal']:.0f} s since the signal)" if "signal" in stages else ""
 
 
 def stages_line(stages: dict[str, float]) -> Text:
