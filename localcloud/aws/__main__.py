@@ -83,10 +83,11 @@ def install_extensions(wiring: Wiring) -> None:
 
 
 async def serve(wiring: Wiring) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT; functions that still run are ended first, as nobody waits for them."""
     from hypercorn.asyncio import serve as hypercorn_serve
     from hypercorn.config import Config
     from ministack.app import app
+    from ministack.core import lambda_runtime
 
     from localcloud.aws.doors import with_doors
 
@@ -94,13 +95,18 @@ async def serve(wiring: Wiring) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+
+    async def stopped() -> None:
+        await stop.wait()
+        await asyncio.to_thread(lambda_runtime.reset)
+
     config = Config()
     config.bind = [f"127.0.0.1:{wiring.port}"]
     config.keep_alive_timeout = 75
     config.graceful_timeout = 1
     config.loglevel = "WARNING"
     application: Any = with_doors(app, wiring)
-    await hypercorn_serve(application, config, shutdown_trigger=stop.wait)
+    await hypercorn_serve(application, config, shutdown_trigger=stopped)
 
 
 def main() -> int:

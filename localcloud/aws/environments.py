@@ -9,6 +9,7 @@ https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configur
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -23,11 +24,13 @@ import threading
 import time
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from localcloud.aws.runtime import END_OF_LOG
 from localcloud.aws.upstream import replace, require
 from localcloud.aws.wiring import Wiring
 
+LOG_WAIT_SECONDS = 2.0
 RUNTIME = Path(__file__).with_name("runtime.py")
 # What Lambda's Python runtime brings besides the standard library: the AWS SDK and what it needs.
 RUNTIME_PACKAGES = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six", "urllib3")
@@ -156,6 +159,23 @@ def function_environment(config: dict[str, Any], code: Path) -> dict[str, str]:
     }
 
 
+def read_log(stderr: IO[str], lines: queue.Queue[str]) -> None:
+    """Move an environment's log lines into `lines`; its death ends the log of the invocation at hand."""
+    for line in stderr:
+        lines.put(line.rstrip("\n"))
+    lines.put(END_OF_LOG)
+
+
+def take_log(lines: queue.Queue[str]) -> str:
+    """The log up to the end of the invocation. Upstream waits 50 ms, which a busy machine makes too short."""
+    taken = []
+    deadline = time.monotonic() + LOG_WAIT_SECONDS
+    with contextlib.suppress(queue.Empty):
+        while (line := lines.get(timeout=max(0.0, deadline - time.monotonic()))) != END_OF_LOG:
+            taken.append(line)
+    return "\n".join(taken)
+
+
 def _environment_class(wiring: Wiring, packages: Path, lifeline: int) -> type:
     from ministack.core.lambda_runtime import Worker
 
@@ -173,7 +193,7 @@ def _environment_class(wiring: Wiring, packages: Path, lifeline: int) -> type:
             variables = function_environment(self.config, code)
             self.log_stream = variables["AWS_LAMBDA_LOG_STREAM_NAME"]
             process = self._proc = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(RUNTIME)],
+                [sys.executable, "-I", "-S", "-X", "utf8", str(RUNTIME)],
                 cwd=code,
                 env={
                     **variables,
@@ -183,19 +203,23 @@ def _environment_class(wiring: Wiring, packages: Path, lifeline: int) -> type:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 bufsize=1,
                 pass_fds=[lifeline],
             )
             self._stderr_queue: queue.Queue[str] = queue.Queue()
-            self._stderr_thread = threading.Thread(target=self._read_stderr, daemon=True)
-            self._stderr_thread.start()
+            threading.Thread(target=read_log, args=(process.stderr, self._stderr_queue), daemon=True).start()
             line = process.stdout.readline() if process.stdout else ""
             answer: dict[str, Any] = json.loads(line) if line else {"error": "Runtime exited before it was ready"}
             if answer.get("status") != "ready":
-                self._stderr_thread.join(timeout=1)
                 raise RuntimeError(f"{answer['error']}\n{self._drain_stderr()}")
             self.init_ms = answer["init_ms"]
+
+        def _drain_stderr(self, *_arguments: Any, **_named: Any) -> str:
+            return take_log(self._stderr_queue)
+
+        _drain_stderr_bounded = _drain_stderr
 
         def invoke(self, *arguments: Any, **named: Any) -> dict[str, Any]:
             try:

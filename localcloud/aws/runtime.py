@@ -19,6 +19,8 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 TRACE = "_X_AMZN_TRACE_ID"
+# The last line of an invocation's log, so that the launcher knows when it has read all of it.
+END_OF_LOG = "\x04"
 
 
 class Context:
@@ -78,8 +80,8 @@ def serve_event(handler: Callable[[Any, Context], Any], line: str) -> dict[str, 
         answer: dict[str, Any] = {"status": "ok", "result": json.loads(json.dumps(handler(message["event"], context)))}
     except Exception as raised:  # noqa: BLE001 - whatever a function raises is its answer
         answer = {"status": "error", "error": f"{type(raised).__name__}: {raised}", "trace": traceback.format_exc()}
-    sys.stderr.flush()
     answer["duration_ms"] = (time.perf_counter() - started) * 1000
+    print(END_OF_LOG, file=sys.stderr, flush=True)
     answer["max_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return answer
 

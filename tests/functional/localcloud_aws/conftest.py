@@ -92,6 +92,7 @@ def start_cloud(folder: Path, *, fleet_endpoint: str) -> StartedCloud:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "localcloud.aws"],
+            cwd=Path(__file__).parents[3],
             env={**os.environ, "LOCALCLOUD_FILE": str(wiring)},
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -76,3 +76,14 @@ def test_environments_die_with_a_killed_launcher(tmp_path: Path) -> None:
     own.process.kill()
     own.process.wait(timeout=10)
     eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_a_terminated_launcher_waits_for_no_function(tmp_path: Path) -> None:
+    own = start_cloud(tmp_path, fleet_endpoint="http://127.0.0.1:9")
+    name = make_function(own, PROCESS, Timeout=60)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(invoke, own, name, {"seconds": 50})
+        eventually(lambda: own.get("/_localcloud/environments"))
+        own.process.terminate()
+        assert own.process.wait(timeout=15) == 0
+        assert running.exception() is not None

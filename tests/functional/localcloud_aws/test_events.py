@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import urllib3
 from botocore.exceptions import ClientError
 
 from tests.functional.localcloud_aws.conftest import ACCOUNT, REGION, StartedCloud
@@ -156,6 +157,14 @@ def test_an_aws_event_goes_through_the_rules_of_the_default_bus(cloud: StartedCl
     sent = cloud.post("/_localcloud/aws-events", envelope)
     assert tap.next() == {**envelope, "version": "0", "id": sent["id"], "account": ACCOUNT, "region": REGION}
     assert tap.waiting() == 0
+
+
+def test_a_door_refuses_what_is_no_envelope(cloud: StartedCloud) -> None:
+    door = f"{cloud.endpoint}/_localcloud/aws-events"
+    for body, word in (({"source": "aws.ec2"}, "detail-type"), ([], "envelope")):
+        answer = urllib3.request("POST", door, json=body)
+        assert (answer.status, word in answer.data.decode()) == (400, True)
+    assert urllib3.request("GET", f"{cloud.endpoint}/_localcloud/nothing").status == 404
 
 
 PATTERNS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [

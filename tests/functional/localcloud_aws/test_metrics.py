@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from typing import Any
@@ -115,3 +116,15 @@ def test_a_line_that_is_no_usable_embedded_metric_gives_none() -> None:
         ),
     ]
     assert [list(embedded_metrics(line)) for line in broken] == [[], [], [], []]
+
+
+def test_long_logs_and_words_of_any_script_arrive_whole_and_with_their_own_invocation(cloud: StartedCloud) -> None:
+    source = "def handler(event, context):\n    for n in range(2000): print(event, n, 'Übung 課')\n"
+    name = make_function(cloud, source)
+    for event in ("first", "second"):
+        answer = cloud.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event), LogType="Tail")
+        tail = base64.b64decode(answer["LogResult"]).decode(errors="replace").splitlines()
+        assert tail[-1] == f"{event} 1999 Übung 課"
+    pages = cloud.client("logs").get_paginator("filter_log_events").paginate(logGroupName=f"/aws/lambda/{name}")
+    lines = [event["message"] for page in pages for event in page["events"]]
+    assert sum(line.endswith("課") for line in lines) == 4000
