@@ -1,7 +1,7 @@
 """Keeps Auto Scaling from ending an instance in one zone because another zone has fewer.
 
 CloudFormation has no property for suspended processes, so a custom resource of our own calls SuspendProcesses
-(docs/adr/0005-suspend-azrebalance-by-custom-resource.md).
+(docs/adr/0006-suspend-azrebalance-by-custom-resource.md).
 """
 
 from __future__ import annotations
