@@ -26,7 +26,7 @@ setup: ## install and build what the other targets need (each does this itself; 
 ready:
 	@$(BOOTSTRAP) --quiet
 
-demo: ready ## a school morning on the local cloud: about five minutes, the last two of them live
+demo: ready ## a school morning on the local cloud: three minutes, the last two of them live
 	@python -m demo.morning
 
 test: check ## every check and test but the long tier
