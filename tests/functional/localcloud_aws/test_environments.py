@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -70,16 +71,24 @@ def test_a_function_is_stopped_at_its_timeout(cloud: StartedCloud) -> None:
         invoke(cloud, name, {"seconds": 30})
 
 
-def test_environments_die_with_a_killed_launcher(tmp_path: Path) -> None:
-    own = start_cloud(tmp_path, fleet_endpoint="http://127.0.0.1:9")
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[StartedCloud]:
+    """A cloud to be stopped by the test itself."""
+    started = start_cloud(tmp_path, fleet_endpoint="http://127.0.0.1:9")
+    yield started
+    if started.process.poll() is None:
+        started.process.kill()
+        started.process.wait(timeout=10)
+
+
+def test_environments_die_with_a_killed_launcher(own: StartedCloud) -> None:
     pid = invoke(own, make_function(own, PROCESS), {"seconds": 0})["pid"]
     own.process.kill()
     own.process.wait(timeout=10)
     eventually(lambda: not Path(f"/proc/{pid}").exists())
 
 
-def test_a_terminated_launcher_waits_for_no_function(tmp_path: Path) -> None:
-    own = start_cloud(tmp_path, fleet_endpoint="http://127.0.0.1:9")
+def test_a_terminated_launcher_waits_for_no_function(own: StartedCloud) -> None:
     name = make_function(own, PROCESS, Timeout=60)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(invoke, own, name, {"seconds": 50})
