@@ -154,6 +154,7 @@ def _obstacle(shape: PodShape, shapes: Sequence[NodeShape], zones: Sequence[str]
 def _launch(node: NodeShape, pods: Mapping[PodShape, int], gap: Gap, zones: Sequence[str]) -> tuple[int, int]:
     """Units and nodes for `pods` on nodes of one type alone, those bound to some of the group's zones first."""
     bins: list[Bin] = []
+    mixed = gap.nodes > 0
     bound = {shape for shape in pods if shape.zones and not set(zones) <= set(shape.zones)}
     for shape in sorted(pods, key=lambda one: one not in bound):
         going = shape if shape in bound else replace(shape, zones=())
@@ -163,7 +164,7 @@ def _launch(node: NodeShape, pods: Mapping[PodShape, int], gap: Gap, zones: Sequ
             bins += opened
     nodes = sum(bin_.nodes for bin_ in bins)
     sizes = {shape.requests for shape in pods}
-    if len(sizes) == 1 and not bound:
+    if len(sizes) == 1 and not bound and not mixed:
         return units_for(sum(pods.values()), [node], sizes.pop()), nodes
     return nodes * node.weight, nodes
 

@@ -114,6 +114,15 @@ def test_a_demand_of_several_sizes_keeps_a_place_on_the_nodes_that_it_can_spoil(
     assert place([demand(100, tens), demand(1, odd)], [], [shape]).virtual_nodes == 11
 
 
+def test_units_keep_the_place_too_where_the_odd_pods_found_room_already() -> None:
+    """They may yet be put on the new nodes, so those are bought with the gap as well."""
+    shape = NodeShape("x", Resources(cpu_millicores=1000, memory_bytes=10 * GIB, pods=100))
+    room_for_one = FreeNode("a", Resources(cpu_millicores=130, memory_bytes=GIB, pods=9))
+    wanted = [demand(100, PodShape(pod(100))), demand(5, PodShape(pod(2)))]
+    placement = place(wanted, [room_for_one], [shape])
+    assert (sum(placement.on_existing.values()), placement.virtual_nodes, placement.virtual_units) == (5, 11, 11)
+
+
 def test_no_place_is_kept_for_pods_of_which_few_fit_on_a_node() -> None:
     shape = NodeShape("x", Resources(cpu_millicores=1000, memory_bytes=10 * GIB, pods=100))
     whole, tens = PodShape(pod(1000)), PodShape(pod(100))
