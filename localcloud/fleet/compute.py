@@ -95,7 +95,11 @@ class MotoCompute:
     def launch(
         self, instance_type: str, subnet_id: str, template: Template, tags: Mapping[str, str]
     ) -> tuple[str, str]:
-        """Start an instance in state pending; return its id and private address."""
+        """Start an instance in state pending; return its id and private address.
+
+        Never an address that an ended instance had: its node's name would come back while that node's pods are there.
+        """
+        self._backend.get_subnet(subnet_id)._unused_ips.clear()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # moto warns of images that it does not know
             reservation = self._backend.run_instances(

@@ -186,7 +186,8 @@ def _scale_in(fleet: Fleet, group: Group) -> None:
 
 def _say_protected(fleet: Fleet, group: Group) -> None:
     """https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-instance-protection.html"""
-    protected = [member for member in group.staying if member.protected]
+    surplus = group.units - group.desired
+    protected = [member for member in group.staying if member.protected and member.weight <= surplus]
     if protected and group.refused_scale_in != group.desired:
         group.refused_scale_in = group.desired
         fleet.new_activity(group, wording.ALL_PROTECTED, group.why).end("Failed", fleet.now, wording.ALL_PROTECTED)
@@ -195,7 +196,8 @@ def _say_protected(fleet: Fleet, group: Group) -> None:
 def _rebalance_zones(fleet: Fleet, group: Group) -> None:
     """Launch in the emptiest zone, and terminate in the fullest once that one is in service."""
     quiet = not group.handovers and all(member.in_service for member in group.members.values())
-    if not (quiet and unbalanced(group) and group.runs("AZRebalance") and group.runs("Launch")):
+    may_launch = group.runs("AZRebalance") and group.runs("Launch") and fleet.now >= group.retry_at
+    if not (quiet and unbalanced(group) and may_launch):
         return
     fullest = fullest_zone(group)
     if all(member.protected for member in group.staying if member.zone == fullest):

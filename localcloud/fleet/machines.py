@@ -73,7 +73,7 @@ def _has_booted(fleet: Fleet, machine: Machine) -> None:
 
 def shut_down(fleet: Fleet, machine: Machine) -> None:
     """End an instance as EC2 does: shutting-down, then terminated. Ending it twice does nothing."""
-    if not machine.alive:
+    if machine.state in ("shutting-down", "terminated"):
         return
     _change_state(fleet, machine, "shutting-down")
     seconds = max(0.05, min(5.0, machine.boot_seconds * SHUTDOWN_SHARE))

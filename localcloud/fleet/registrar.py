@@ -105,7 +105,8 @@ class ApiServerRegistrar:
         self._request("POST", "/apis/storage.k8s.io/v1/csinodes", csi_node, accept=(409,))
 
     def _remove(self, machine: Machine) -> None:
-        self._request("DELETE", f"/api/v1/nodes/{machine.node_name}", accept=(404,))
+        for path in ("/api/v1/nodes", "/apis/storage.k8s.io/v1/csinodes"):
+            self._request("DELETE", f"{path}/{machine.node_name}", accept=(404,))
 
     def _request(self, method: str, path: str, body: Any = None, *, accept: tuple[int, ...] = ()) -> dict[str, Any]:
         try:

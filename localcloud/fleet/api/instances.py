@@ -16,25 +16,36 @@ PROTECTED_AT_MOST = 50
 
 
 def terminate_instance(fleet: Fleet, request: Mapping[str, Any]) -> dict[str, Any]:
-    """https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_TerminateInstanceInAutoScalingGroup.html"""
-    group, member = fleet.member(request["InstanceId"])
-    if member.leaving:
-        return {"Activity": activity_answer(member.activity, group.arn)}
-    change = None
-    if request["ShouldDecrementDesiredCapacity"]:
-        if group.desired - member.weight < group.min_size:
-            raise invalid(
-                f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without replacement "
-                "will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or "
-                "lower group's min size."
-            )
-        change = (group.desired, group.desired - member.weight)
-        group.desired -= member.weight
-    cause = wording.taken_out_by_user(fleet.now, member.instance_id, change)
-    if change is None:
-        group.why = ""
-    groups.terminate(fleet, group, member, cause)
-    return {"Activity": activity_answer(member.activity, group.arn)}
+    """One instance by its id, or several of one group; none of several where one of them is refused.
+
+    https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_TerminateInstanceInAutoScalingGroup.html
+    """
+    decrement = bool(request["ShouldDecrementDesiredCapacity"])
+    if "InstanceId" in request:
+        group, member = fleet.member(request["InstanceId"])
+        return {"Activity": _terminate(fleet, group, [member], decrement=decrement)[0]}
+    if not request.get("InstanceIds") or "AutoScalingGroupName" not in request:
+        raise invalid("Either InstanceId, or InstanceIds and AutoScalingGroupName, must be specified.")
+    group = fleet.group(request["AutoScalingGroupName"])
+    members = [_own_member(group, instance_id) for instance_id in request["InstanceIds"]]
+    return {"Activities": _terminate(fleet, group, members, decrement=decrement)}
+
+
+def _terminate(fleet: Fleet, group: Group, members: list[Member], *, decrement: bool) -> list[dict[str, Any]]:
+    units = sum(member.weight for member in members if not member.leaving)
+    if decrement and units and group.desired - units < group.min_size:
+        raise invalid(
+            f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without replacement "
+            "will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or "
+            "lower group's min size."
+        )
+    for member in members:
+        if not member.leaving:
+            change = (group.desired, group.desired - member.weight) if decrement else None
+            group.desired -= member.weight if decrement else 0
+            group.why = group.why if decrement else ""
+            groups.terminate(fleet, group, member, wording.taken_out_by_user(fleet.now, member.instance_id, change))
+    return [activity_answer(member.activity, group.arn) for member in members]
 
 
 def detach(fleet: Fleet, request: Mapping[str, Any]) -> dict[str, Any]:

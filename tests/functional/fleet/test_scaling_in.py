@@ -94,6 +94,36 @@ def test_terminating_an_instance_of_no_group_is_refused(world: World) -> None:
         )
 
 
+def test_several_instances_of_a_group_are_terminated_at_once_or_none(world: World) -> None:
+    ids = grown(world, 4, MinSize=2)
+    terminate = world.autoscaling.terminate_instance_in_auto_scaling_group
+    with pytest.raises(ClientError, match="min size constraint"):
+        terminate(AutoScalingGroupName="pool", InstanceIds=ids[:3], ShouldDecrementDesiredCapacity=True)
+    assert set(world.states().values()) == {"InService"}
+    answer = terminate(AutoScalingGroupName="pool", InstanceIds=ids[:2], ShouldDecrementDesiredCapacity=True)
+    assert len(answer["Activities"]) == 2
+    world.advance(60)
+    assert world.ids() == ids[2:]
+
+
+def test_an_instance_that_somebody_stopped_is_terminated_and_replaced(world: World) -> None:
+    ids = grown(world, 1)
+    world.ec2.stop_instances(InstanceIds=ids)
+    world.advance(60)
+    assert len(world.ids()) == 1
+    assert ids[0] not in world.ids()
+
+
+def test_a_replacement_never_takes_the_address_of_an_ended_instance(world: World) -> None:
+    """Its node would have the old one's name while that one's pods are still bound to it."""
+    ids = grown(world, 3)
+    before = {world.node_of(instance_id) for instance_id in ids}
+    world.want(0)
+    world.advance(60)
+    world.want(3)
+    assert before.isdisjoint(world.node_of(instance_id) for instance_id in world.ids())
+
+
 def test_terminating_members_no_longer_count_towards_desired(world: World) -> None:
     """Case 35: 23 instances shown, 20 of them wanted."""
     ids = grown(world, 3)
