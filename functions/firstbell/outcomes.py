@@ -103,6 +103,70 @@ class SignalRejected(Outcome):
     problems: list[FieldProblem] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDraining(Outcome):
+    """An instance goes, or a drill says so, and its node takes no new pods any more."""
+
+    DETAIL_TYPE: ClassVar[str] = "Node Draining"
+
+    instance_id: str
+    node: str
+    kind: str
+    """What announced it: spot, lifecycle, scheduled-change, state-change, rebalance, capacity-reservation..."""
+    deadline: str
+    """When the instance loses power, or when its pods are no longer waited for."""
+    mode: str
+    """`observe`: nothing was done, this is what would have been."""
+    drill: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDrained(Outcome):
+    """No pod is left on the node that had to go."""
+
+    DETAIL_TYPE: ClassVar[str] = "Node Drained"
+
+    instance_id: str
+    node: str
+    kind: str
+    ending: str
+    """drained, or vanished: the node left the cluster before its drain was over."""
+    evicted: int
+    forced: list[str]
+    """`namespace/name` of pods that were deleted past their budget or their own grace."""
+    seconds_left: float
+    """Until the deadline; negative after it."""
+    drill: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodLeft:
+    """A pod that was on the node to the end, as `namespace/name`, and why."""
+
+    pod: str
+    forced: bool
+    """Whether it was deleted; else it was left to what comes."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainIncomplete(Outcome):
+    """The drain is over and pods are still there."""
+
+    DETAIL_TYPE: ClassVar[str] = "Drain Incomplete"
+
+    instance_id: str
+    node: str
+    kind: str
+    ending: str
+    """deadline, or unreachable: the node's kubelet confirms nothing any more."""
+    evicted: int
+    forced: list[str]
+    seconds_left: float
+    drill: bool
+    pods: list[PodLeft]
+
+
 STAGES: tuple[str, ...] = (
     "desired_raised",
     "instance_running",

@@ -84,6 +84,10 @@ class Drain:
     cordoned_at: float = 0.0
     announced: bool = False
     """Whether Node Draining was said."""
+    concluded: bool = False
+    """Whether its end was said: a drain that is over and hears more says it again only if there was more to do."""
+    deregistered: bool = False
+    """Whether load balancers were told to send it nothing more."""
     evicted: int = 0
     """Evictions that were accepted."""
     forced: tuple[str, ...] = ()
@@ -127,9 +131,35 @@ def merge(drain: Drain, news: News) -> Drain:
     )
 
 
+def after_pass(stored: Drain, done: Drain) -> Drain:
+    """`stored` with what the holder's pass did to `done`; others may have merged news into it meanwhile."""
+    ours = {(hook.key, hook.token): hook for hook in done.hooks}
+    return replace(
+        stored,
+        deadline=min(stored.deadline, done.deadline),
+        node=done.node,
+        hooks=tuple(ours.get((hook.key, hook.token), hook) for hook in stored.hooks),
+        cordoned_at=done.cordoned_at,
+        announced=done.announced,
+        concluded=done.concluded,
+        deregistered=done.deregistered,
+        evicted=done.evicted,
+        forced=done.forced,
+        retry_at=done.retry_at,
+        blocked_passes=done.blocked_passes,
+        not_ready_since=done.not_ready_since,
+        replacement=done.replacement,
+    )
+
+
 def released(drain: Drain, next_at: float) -> Drain:
     """After a pass, when the next pass's message is in the queue."""
     return replace(drain, number=drain.number + 1, holder="", claimed_until=0.0, next_at=next_at)
+
+
+def postponed(drain: Drain, next_at: float) -> Drain:
+    """After a pass that could not be done, when a new message for it is in the queue."""
+    return replace(drain, holder="", claimed_until=0.0, next_at=next_at)
 
 
 def finished(drain: Drain) -> Drain:

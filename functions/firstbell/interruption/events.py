@@ -64,6 +64,7 @@ def continuation_body(continuation: Continuation) -> str:
             "detail": {
                 "instance_id": continuation.instance_id,
                 "pass": continuation.number,
+                "kind": continuation.kind,
                 "deadline": continuation.deadline,
             },
         }

@@ -70,7 +70,9 @@ class Continuation:
     instance_id: str
     number: int
     """Number of the pass that it asks for; the first, which a notice starts, is 1."""
-    deadline: float | None = None
+    kind: Kind
+    """With `deadline`, what the drain goes on with if the ledger has lost it."""
+    deadline: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,17 @@ class Ignored:
 
 
 Notice = Interruption | Continuation | Ignored
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as SQS delivered it."""
+
+    id: str
+    receipt: str
+    body: str
+    receives: int = 1
+    """How often it was delivered, this time included."""
 
 
 class Unparseable(FirstbellError):

@@ -224,9 +224,13 @@ def change_due(envelope: Envelope) -> Notice:
 
 def continuation(envelope: Envelope) -> Notice:
     number, deadline = envelope.detail.get("pass"), envelope.detail.get("deadline")
-    if not isinstance(number, int) or not isinstance(deadline, int | float | None):
+    if not isinstance(number, int) or not isinstance(deadline, int | float):
         raise Unparseable("`detail.pass` or `detail.deadline` is not a number")
-    return Continuation(envelope.instance("instance_id")[0], number, deadline)
+    try:
+        kind = Kind(envelope.text("kind"))
+    except ValueError as error:
+        raise Unparseable(f"`detail.kind`: {error}") from error
+    return Continuation(envelope.instance("instance_id")[0], number, kind, deadline)
 
 
 def timestamp(value: object, name: str) -> float:

@@ -132,8 +132,7 @@ def ending(drain: Drain, steps: Sequence[PodStep], *, volumes_attached: bool, no
 def next_pass_at(drain: Drain, steps: Sequence[PodStep], *, blocked: int, now: float) -> float:
     """When to look again: at the next thing that is known to happen, else ever more slowly. `blocked` = pods that a
     budget refused in this pass."""
-    last_call = drain.deadline - MARGIN_SECONDS
-    wakes = [last_call if now < last_call else drain.deadline]
+    wakes = [at for at in (drain.deadline - MARGIN_SECONDS, drain.deadline) if at > now]
     wakes += [heartbeat_at(hook) for hook in drain.hooks if not hook.completed]
     wakes += [step.pod.deletion_at + 1 for step in steps if step.remains and step.pod.deletion_at > now]
     wakes += [at for at in drain.retry_at.values() if at > now]

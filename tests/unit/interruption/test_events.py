@@ -178,10 +178,9 @@ def test_a_scheduled_change_that_is_due_is_drained_now() -> None:
 
 
 def test_a_continuation_is_read_back_as_it_was_written() -> None:
-    assert parse(sample("continuation")) == Continuation(FIRST, 2, at("2026-12-01T08:07:00Z"))
-    for deadline in (None, 1796112420.5):
-        written = Continuation("i-0aa", 7, deadline)
-        assert parse(continuation_body(written)) == written
+    assert parse(sample("continuation")) == Continuation(FIRST, 2, Kind.SPOT, at("2026-12-01T08:07:00Z"))
+    written = Continuation("i-0aa", 7, Kind.SCHEDULED_CHANGE, 1796112420.5)
+    assert parse(continuation_body(written)) == written
 
 
 def test_an_unknown_version_or_source_is_an_unknown_kind() -> None:
@@ -226,6 +225,8 @@ def test_a_body_that_is_no_event_is_unparseable(body: str) -> None:
         ("drill_spot", {"notice_seconds": -1}),
         ("drill_spot", {"notice_seconds": True}),
         ("continuation", {"pass": "2"}),
+        ("continuation", {"deadline": None}),
+        ("continuation", {"kind": "drought"}),
         ("scheduled_change_due", {"starts_at": None}),
     ],
 )
