@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+
 OUTCOME_SOURCE = "firstbell"
 DRILL_SOURCE = "firstbell.drill"
+MOST_CHARACTERS = 40
 
 
 def stack_name(cluster: str) -> str:
-    return f"firstbell-{cluster}"
+    """CloudFormation takes no underscore, which EKS does."""
+    return f"firstbell-{cluster.replace('_', '-')}"
 
 
 def bus_name(cluster: str) -> str:
@@ -19,14 +23,21 @@ def table_name(cluster: str) -> str:
 
 
 def function_name(cluster: str, capability: str) -> str:
-    return f"firstbell-{cluster}-{capability}"
+    return f"firstbell-{_short(cluster)}-{capability}"
 
 
 def forwarding_role_name(cluster: str) -> str:
     """Role that carries signals from this cluster's bus to those of other regions, whose policies name it."""
-    return f"firstbell-{cluster}-forward"
+    return f"firstbell-{_short(cluster)}-forward"
 
 
 def kubernetes_group(capability: str) -> str:
     """Group that infra/rbac.yaml binds the function's ClusterRole to."""
     return f"firstbell:{capability}"
+
+
+def _short(cluster: str) -> str:
+    """EKS takes names of 100 characters; functions, roles and schedules take 64, with what stands around it."""
+    if len(cluster) <= MOST_CHARACTERS:
+        return cluster
+    return f"{cluster[: MOST_CHARACTERS - 9]}-{hashlib.sha256(cluster.encode()).hexdigest()[:8]}"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 DESCRIBING = (
     "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeInstanceRefreshes",
     "autoscaling:DescribeScalingActivities",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeLaunchTemplateVersions",

@@ -89,7 +89,6 @@ class CreatedPool(Construct):
         return ec2.CfnLaunchTemplate(
             self,
             f"Template{weight}",
-            launch_template_name=f"{self._name}-{weight}",
             launch_template_data=ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
                 image_id=self._image_id(),
                 iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(arn=self._profile.attr_arn),

@@ -77,7 +77,9 @@ _DAY = "|".join(DAYS_OF_WEEK)
 _QUANTITY = r"[0-9][0-9.eE+-]*([numkMGTPE]|[KMGTPE]i)?"
 ROLE = r"arn:(aws|aws-cn|aws-us-gov):iam::(?P<account>\d{12}):role/[A-Za-z0-9+=,.@_/-]+"
 
-ClusterName = Annotated[str, Text("an EKS cluster's name: letters, digits, - and _", r"[0-9A-Za-z][\w-]{0,62}")]
+ClusterName = Annotated[
+    str, Text("an EKS cluster's name: letters, digits, - and _, at most 100", r"[0-9A-Za-z][\w-]{0,99}")
+]
 PoolName = Annotated[str, Text("letters, digits, '.' and '-', at most 63, such as notebook-m5-xlarge", LABEL_NAME)]
 Region = Annotated[str, Text("an AWS region, such as us-west-2", r"[a-z]{2}(-[a-z]+)+-\d")]
 Namespace = Annotated[str, Text("a Kubernetes namespace, such as kube-system", r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")]

@@ -10,6 +10,7 @@ from typing import Any
 
 from aws_cdk import App
 
+from infra.names import stack_name
 from infra.operator_file import load
 from infra.stack import FirstbellStack
 from infra.wheels import LAMBDA
@@ -60,7 +61,7 @@ def synthesize(text: str, cluster: str = "hub") -> Synthesized:
     with tempfile.TemporaryDirectory() as folder:
         app = new_app(Path(folder))
         stacks = add_stacks(app, text)
-        stack = next(s for s in stacks if s.stack_name == f"firstbell-{cluster}")
+        stack = next(s for s in stacks if s.stack_name == stack_name(cluster))
         return Synthesized(app.synth().get_stack_by_name(stack.stack_name).template)
 
 

@@ -20,7 +20,6 @@ from tests.infra.stacks import ROOT, Synthesized, add_stacks, new_app, synthesiz
 
 WITHOUT_RESOURCES = {
     "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeInstanceRefreshes",
     "autoscaling:DescribeScalingActivities",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeLaunchTemplateVersions",

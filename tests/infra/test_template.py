@@ -156,3 +156,25 @@ def test_functions_join_the_vpc_of_a_private_endpoint() -> None:
 
 def test_there_is_no_vpc_without_a_private_endpoint(shipped: Synthesized) -> None:
     assert not any("VpcConfig" in function for function in shipped.of_type("AWS::Lambda::Function").values())
+
+
+def test_the_longest_name_of_a_cluster_fits_everywhere() -> None:
+    """EKS takes 100 characters and underscores; functions, roles and schedules 64, stacks no underscore."""
+    name = "university_of_" + "x" * 86
+    stack = synthesize(
+        documents.text(
+            documents.cluster(name, pools=[documents.created()], api_server=documents.API_SERVER),
+            documents.cluster("hub-eu", "eu-west-1"),
+        ),
+        name,
+    )
+    for resource_type, key, most in (
+        ("AWS::Lambda::Function", "FunctionName", 64),
+        ("AWS::Scheduler::Schedule", "Name", 64),
+        ("AWS::SQS::Queue", "QueueName", 80),
+        ("AWS::IAM::Role", "RoleName", 64),
+    ):
+        entries = stack.of_type(resource_type).values()
+        lengths = [len(entry[key]) for entry in entries if key in entry]
+        assert lengths, resource_type
+        assert max(lengths) <= most
