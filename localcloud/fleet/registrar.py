@@ -1,7 +1,7 @@
 """Nodes in the API server: joined when a machine has booted, deleted when EC2 has ended it, and how busy each is.
 
-What is written goes through one worker in order, so that the fleet's lock is never held over a slow API server; a write
-that fails is tried again until it succeeds. The deletion is the cloud node lifecycle controller's part
+What is written goes through workers, in order for each machine, so that the fleet's lock is never held over a slow API
+server; a write that fails is tried again until it succeeds. The deletion is the cloud node lifecycle controller's part
 (https://kubernetes.io/docs/concepts/architecture/cloud-controller/#node-controller); the pods' deletion after it is pod
 garbage collection's, in the real controller manager.
 """
@@ -12,6 +12,7 @@ import json
 import logging
 import queue
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from localcloud.fleet.state import Machine
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
+WORKERS = 4
 TIMEOUT = urllib3.Timeout(connect=2, read=5)
 MIRROR = "kubernetes.io/config.mirror"
 
@@ -41,6 +43,10 @@ class Unreachable(Exception):
     """The API server did not answer, or not as it should."""
 
 
+class Unacceptable(Exception):
+    """The API server will never take this object, a label that is none for example; such a node never joins."""
+
+
 class ApiServerRegistrar:
     """Speaks plain REST as the cloud's admin."""
 
@@ -48,17 +54,22 @@ class ApiServerRegistrar:
         self._endpoint = endpoint
         self._region = region
         self._http = urllib3.PoolManager(
-            ca_certs=str(ca_file), headers={"Authorization": f"Bearer {token}"}, timeout=TIMEOUT, retries=False
+            ca_certs=str(ca_file),
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=TIMEOUT,
+            retries=False,
+            maxsize=WORKERS + 1,
         )
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._work: list[queue.SimpleQueue[Callable[[], None]]] = [queue.SimpleQueue() for _ in range(WORKERS)]
         self._kubelet = ""
-        threading.Thread(target=self._run, name="registrar", daemon=True).start()
+        for work in self._work:
+            threading.Thread(target=self._run, args=(work,), name="registrar", daemon=True).start()
 
     def join(self, machine: Machine, joined: Callable[[], None]) -> None:
-        self._work.put(lambda: self._insist(lambda: self._register(machine), joined))
+        self._put(machine, lambda: self._register(machine), joined)
 
     def leave(self, machine: Machine, left: Callable[[], None]) -> None:
-        self._work.put(lambda: self._insist(lambda: self._remove(machine), left))
+        self._put(machine, lambda: self._remove(machine), left)
 
     def busy_pods(self) -> Mapping[str, int]:
         """Pods per node that a drain would have to move: bound, not finished, no DaemonSet's, no mirror pods."""
@@ -77,20 +88,27 @@ class ApiServerRegistrar:
             logger.warning("busyness of nodes is unknown: %s", unreachable)
             return counted
 
-    def _run(self) -> None:
+    def _put(self, machine: Machine, write: Callable[[], None], done: Callable[[], None]) -> None:
+        self._work[hash(machine.instance_id) % WORKERS].put(lambda: self._insist(write, done))
+
+    def _run(self, work: queue.SimpleQueue[Callable[[], None]]) -> None:
         while True:
-            self._work.get()()
+            work.get()()
 
     def _insist(self, write: Callable[[], None], done: Callable[[], None]) -> None:
-        try:
-            write()
-        except Unreachable as unreachable:
-            logger.warning("will be tried again: %s", unreachable)
-            again = threading.Timer(RETRY_SECONDS, lambda: self._work.put(lambda: self._insist(write, done)))
-            again.daemon = True
-            again.start()
-        else:
-            done()
+        """Write until it is written; what waits behind it waits too, or a node could be deleted before it is made."""
+        while True:
+            try:
+                write()
+            except Unreachable as unreachable:
+                logger.warning("will be tried again: %s", unreachable)
+                time.sleep(RETRY_SECONDS)
+            except Unacceptable as unacceptable:
+                logger.error("given up: %s", unacceptable)
+                return
+            else:
+                done()
+                return
 
     def _register(self, machine: Machine) -> None:
         if not machine.alive:
@@ -119,7 +137,8 @@ class ApiServerRegistrar:
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{method} {path}: {error}") from error
         if response.status >= 400 and response.status not in accept:
-            raise Unreachable(f"{method} {path}: {response.status} {response.data[:300]!r}")
+            kind = Unacceptable if response.status in (400, 413, 422) else Unreachable
+            raise kind(f"{method} {path}: {response.status} {response.data[:300]!r}")
         answer: dict[str, Any] = json.loads(response.data)
         return answer
 

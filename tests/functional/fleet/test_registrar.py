@@ -43,6 +43,8 @@ class StandIn:
         return self.change(method, key, body)
 
     def change(self, method: str, key: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "not a label" in body.get("metadata", {}).get("labels", {}):
+            return 422, {"kind": "Status"}
         known = key in self.objects
         if method == "POST" and not known:
             self.objects[key] = {**body, "metadata": {**body["metadata"], "uid": "u-1"}}
@@ -124,6 +126,16 @@ def test_a_node_and_its_csi_node_are_created_and_the_node_deleted_as_admin(stand
 def test_an_api_server_that_is_away_for_a_moment_gets_the_node_later(stand_in: StandIn, tmp_path: Path) -> None:
     stand_in.unavailable = 2
     wait(registrar(stand_in, tmp_path), machine())
+    assert len(stand_in.objects) == 2
+
+
+def test_a_node_that_the_api_server_will_never_take_does_not_hold_up_the_others(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    ours, one = registrar(stand_in, tmp_path), machine()
+    one.node_config = NodeConfig({"not a label": "x"})
+    ours.join(one, lambda: pytest.fail("it joined"))
+    wait(ours, machine())
     assert len(stand_in.objects) == 2
 
 
