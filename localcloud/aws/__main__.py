@@ -61,6 +61,7 @@ def install_extensions(wiring: Wiring) -> None:
         groups,
         invocations,
         metrics,
+        public_parameters,
         queues,
         resources,
         schedules,
@@ -80,6 +81,7 @@ def install_extensions(wiring: Wiring) -> None:
     metrics.install()
     function_logs.install()
     schedules.install()
+    public_parameters.install(wiring)
 
 
 async def serve(wiring: Wiring) -> None:

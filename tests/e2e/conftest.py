@@ -9,6 +9,7 @@ import pytest
 
 from localcloud.cloud import LocalCloud, LocalCloudConfig
 from tests.e2e.cluster_api import ClusterApi
+from tests.e2e.deployed import Deployed, deploy_school
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,3 +46,11 @@ def cluster_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalClo
 def cluster(cluster_cloud: LocalCloud) -> ClusterApi:
     """The API of `cluster_cloud`, as its administrator."""
     return ClusterApi.of(cluster_cloud)
+
+
+@pytest.fixture(scope="session")
+def school(local_cloud: LocalCloud) -> Iterator[Deployed]:
+    """Firstbell deployed to `local_cloud`. Each test uses a pool, or a reference, of its own."""
+    deployed = deploy_school(local_cloud)
+    yield deployed
+    deployed.stop()
