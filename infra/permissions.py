@@ -35,6 +35,19 @@ JOINING_VPC = (
 )
 SIZING = ("autoscaling:SetDesiredCapacity", "autoscaling:SetInstanceProtection")
 
+DRAINING = (
+    "autoscaling:CompleteLifecycleAction",
+    "autoscaling:DetachInstances",
+    "autoscaling:RecordLifecycleActionHeartbeat",
+)
+DESCRIBING_DRAINS = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeLifecycleHooks",
+    "ec2:DescribeInstances",
+    "ec2:DescribeLaunchTemplateVersions",
+)
+"""Actions that AWS grants on `*` only, of the interruption function."""
+
 GROUP_ID = "The ARN of a group has an id in it that Auto Scaling chooses."
 
 
@@ -50,6 +63,31 @@ def describe_pools() -> Permission:
     return Permission(
         iam.PolicyStatement(sid="DescribePools", actions=list(DESCRIBING), resources=["*"]),
         "AWS has no resource to name for Describe* of Auto Scaling and EC2, nor for X-Ray's Put*.",
+    )
+
+
+def describe_for_drains() -> Permission:
+    return Permission(
+        iam.PolicyStatement(sid="DescribePools", actions=list(DESCRIBING_DRAINS), resources=["*"]),
+        "AWS has no resource to name for Describe* of Auto Scaling and EC2, nor for X-Ray's Put*.",
+    )
+
+
+def deregister_targets(scope: Construct, cluster: ClusterEntry) -> Permission:
+    stack = Stack.of(scope)
+    groups = f"arn:{stack.partition}:elasticloadbalancing:{cluster.region}:{stack.account}:targetgroup/*/*"
+    return Permission(
+        iam.PolicyStatement(
+            sid="DeregisterTargets", actions=["elasticloadbalancing:DeregisterTargets"], resources=[groups]
+        ),
+        "Which target groups are attached to the pools' groups is known at run time only.",
+    )
+
+
+def use_drain_ledger(table_arn: str) -> Permission:
+    actions = ["BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"]
+    return Permission(
+        iam.PolicyStatement(sid="UseLedger", actions=[f"dynamodb:{name}" for name in actions], resources=[table_arn])
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from infra.operator_file.pools import Create
 
 ROOT_DEVICE = "/dev/xvda"
+HEARTBEAT_SECONDS = 300
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
 
@@ -74,9 +75,22 @@ class CreatedPool(Construct):
             mixed_instances_policy=self._policy(),
             tags=self._tags(),
         )
+        self._answer_terminations()
         acknowledge(self.group, "AS3", "Failed launches reach the tick through EventBridge; the rest is in metrics.")
         acknowledge(
             self.group, "EC26", "The launch templates encrypt their volumes; the rule cannot follow a reference."
+        )
+
+    def _answer_terminations(self) -> None:
+        """A member that Auto Scaling ends waits until its node is drained; without us, for one heartbeat timeout."""
+        autoscaling.CfnLifecycleHook(
+            self,
+            "Drain",
+            auto_scaling_group_name=self.group.ref,
+            lifecycle_hook_name=self._pool.interruption.hook,
+            lifecycle_transition="autoscaling:EC2_INSTANCE_TERMINATING",
+            heartbeat_timeout=HEARTBEAT_SECONDS,
+            default_result="CONTINUE",
         )
 
     @property

@@ -9,6 +9,7 @@ from aws_cdk import CfnOutput, Duration, Environment, Stack
 from infra import names, permissions
 from infra.bundling import functions_code
 from infra.bus import Bus
+from infra.drainer import Drainer
 from infra.function import CapabilityFunction
 from infra.ledger import Ledger
 from infra.monitoring import Monitoring
@@ -57,7 +58,12 @@ class FirstbellStack(Stack):
                 memory_mib=512,
             )
 
-        functions = {"prescale": function("prescale", 60), "tick": function("tick", 50)}
+        drainer = Drainer(self, "Drainer", cluster=cluster, bus=bus.bus, table=ledger.table, code=code)
+        functions = {
+            "prescale": function("prescale", 60),
+            "tick": function("tick", 50),
+            "interruption": drainer.handler,
+        }
         prescaler = Prescaler(self, "Signals", file=file, cluster=cluster, bus=bus.bus, handler=functions["prescale"])
         Ticker(self, "Ticker", cluster=cluster, handler=functions["tick"])
         Pools(self, "Pools", cluster=cluster)

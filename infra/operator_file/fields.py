@@ -95,6 +95,7 @@ Source = Annotated[
 ]
 PortalName = Annotated[str, Text("letters, digits, '.', '_' and '-', at most 63", LABEL_NAME)]
 GroupName = Annotated[str, Text("an Auto Scaling group's name, not its ARN", r"[^:\s][^:]{0,254}")]
+HookName = Annotated[str, Text("a lifecycle hook's name", r"[A-Za-z0-9_/-]{1,255}")]
 NodegroupName = Annotated[str, Text("a managed node group's name, not its ARN", r"[0-9A-Za-z][\w-]{0,62}")]
 LabelKey = Annotated[str, Text("a Kubernetes label key, such as hub.jupyter.org/pool-name", LABEL_KEY)]
 LabelValue = Annotated[str, Text("a Kubernetes label value in quotes, at most 63 characters", rf"({LABEL_NAME})?")]

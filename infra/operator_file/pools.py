@@ -11,6 +11,7 @@ from infra.operator_file.fields import (
     Ami,
     CpuQuantity,
     GroupName,
+    HookName,
     InstanceType,
     LabelKey,
     LabelValue,
@@ -79,6 +80,9 @@ class Interruption(Entry):
         Literal["force", "leave"], Field(description="what happens to pods that are still there at the deadline")
     ] = "force"
     scheduled_change: ScheduledChange = ScheduledChange()
+    hook: Annotated[
+        HookName, Field(description="the terminate lifecycle hook that is Firstbell's to answer; others are left alone")
+    ] = "firstbell-drain"
 
 
 class Instance(Entry):

@@ -9,7 +9,7 @@ from infra.operator_file.fields import account_of
 
 if TYPE_CHECKING:
     from infra.operator_file.models import ClusterEntry, OperatorFile, PortalEntry
-    from infra.operator_file.pools import PodRequest, PoolEntry
+    from infra.operator_file.pools import Interruption, PodRequest, PoolEntry
 
 
 def resolve(file: OperatorFile, cluster_name: str) -> dict[str, Any]:
@@ -56,6 +56,18 @@ def _pool(cluster: ClusterEntry, pool: PoolEntry) -> dict[str, Any]:
         "spot": pool.spot,
         "stateful": pool.stateful,
         "preemptible": pool.preemptible,
+        "interruption": _interruption(pool.interruption),
+    }
+
+
+def _interruption(policy: Interruption) -> dict[str, Any]:
+    return {
+        "spot": policy.spot,
+        "rebalance": policy.rebalance,
+        "rebalance_ttl_minutes": policy.rebalance_ttl_minutes,
+        "before_minutes": policy.scheduled_change.before_minutes,
+        "at_deadline": policy.at_deadline,
+        "hook": policy.hook,
     }
 
 

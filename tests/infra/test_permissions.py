@@ -20,7 +20,9 @@ from tests.infra.stacks import ROOT, Synthesized, add_stacks, new_app, synthesiz
 
 WITHOUT_RESOURCES = {
     "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeLifecycleHooks",
     "autoscaling:DescribeScalingActivities",
+    "ec2:DescribeInstances",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeLaunchTemplateVersions",
     "xray:PutTelemetryRecords",

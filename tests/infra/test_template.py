@@ -10,7 +10,7 @@ import pytest
 from tests.infra import documents
 from tests.infra.stacks import Synthesized, synthesize
 
-FUNCTIONS = ("firstbell-hub-prescale", "firstbell-hub-tick")
+FUNCTIONS = ("firstbell-hub-prescale", "firstbell-hub-tick", "firstbell-hub-interruption")
 
 
 def test_no_group_pins_its_desired_capacity(shipped: Synthesized) -> None:
@@ -56,7 +56,7 @@ def test_every_log_group_ends_after_a_month_and_with_the_stack(shipped: Synthesi
     assert all(shipped.template["Resources"][group]["DeletionPolicy"] == "Delete" for group in groups)
 
 
-@pytest.mark.parametrize("capability", ["prescale", "tick"])
+@pytest.mark.parametrize("capability", ["prescale", "tick", "interruption"])
 def test_every_function_has_an_access_entry_of_its_own_with_its_group(shipped: Synthesized, capability: str) -> None:
     entry = shipped.one("AWS::EKS::AccessEntry", KubernetesGroups=[f"firstbell:{capability}"])
     role = entry["PrincipalArn"]["Fn::GetAtt"][0]
@@ -82,11 +82,14 @@ def test_an_event_that_cannot_be_delivered_goes_to_the_same_queue(shipped: Synth
     assert target["Targets"][0]["DeadLetterConfig"]["Arn"]["Fn::GetAtt"][0] in shipped.of_type("AWS::SQS::Queue")
 
 
-def test_the_queue_refuses_plain_http(shipped: Synthesized) -> None:
-    statements = shipped.one("AWS::SQS::QueuePolicy")["PolicyDocument"]["Statement"]
-    assert any(
-        s["Effect"] == "Deny" and s["Condition"] == {"Bool": {"aws:SecureTransport": "false"}} for s in statements
-    )
+def test_the_queues_refuse_plain_http(shipped: Synthesized) -> None:
+    policies = shipped.of_type("AWS::SQS::QueuePolicy").values()
+    assert len(policies) == len(shipped.of_type("AWS::SQS::Queue"))
+    for policy in policies:
+        statements = policy["PolicyDocument"]["Statement"]
+        assert any(
+            s["Effect"] == "Deny" and s["Condition"] == {"Bool": {"aws:SecureTransport": "false"}} for s in statements
+        )
 
 
 def test_the_tick_runs_every_minute_and_a_late_one_is_dropped(shipped: Synthesized) -> None:
@@ -103,8 +106,12 @@ def test_a_failed_launch_of_a_group_of_ours_runs_the_tick_at_once() -> None:
             )
         )
     )
-    rule = next(r for r in stack.of_type("AWS::Events::Rule").values() if "source" in r["EventPattern"])
-    assert rule["EventPattern"]["detail-type"] == ["EC2 Instance Launch Unsuccessful"]
+    rule = next(
+        r
+        for r in stack.of_type("AWS::Events::Rule").values()
+        if r["EventPattern"]["detail-type"] == ["EC2 Instance Launch Unsuccessful"]
+    )
+    assert rule["EventPattern"]["source"] == ["aws.autoscaling"]
     assert rule["EventPattern"]["detail"] == {"AutoScalingGroupName": ["users-group", {"prefix": "eks-workers-"}]}
     assert "EventBusName" not in rule
 
@@ -124,7 +131,7 @@ def alarm(stack: Synthesized, name: str) -> dict[str, Any]:
 def test_every_alarm_says_in_words_what_happened_and_tells_the_operator(shipped: Synthesized) -> None:
     topic = shipped.logical_id("AWS::SNS::Topic")
     alarms = shipped.of_type("AWS::CloudWatch::Alarm")
-    assert len(alarms) == 4
+    assert len(alarms) == 5
     for entry in alarms.values():
         assert entry["AlarmActions"] == [{"Ref": topic}]
         assert len(json.dumps(entry["AlarmDescription"])) > 80
@@ -135,7 +142,7 @@ def test_a_tick_that_does_not_run_alarms_although_nothing_is_measured(shipped: S
     assert alarm(shipped, "tick-stopped")["TreatMissingData"] == "breaching"
 
 
-@pytest.mark.parametrize("name", ["signals-lost", "prescale-errors", "tick-errors"])
+@pytest.mark.parametrize("name", ["signals-lost", "prescale-errors", "tick-errors", "interruption-errors"])
 def test_other_alarms_are_quiet_while_nothing_is_measured(shipped: Synthesized, name: str) -> None:
     assert alarm(shipped, name)["TreatMissingData"] == "notBreaching"
 

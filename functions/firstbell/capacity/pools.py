@@ -33,9 +33,11 @@ class Networking:
 class InterruptionPolicy:
     """What the pool does when its instances go."""
 
+    spot: Literal["observe", "cordon", "drain"] = "drain"
+    """At a Spot interruption warning."""
     rebalance: Literal["observe", "cordon", "drain"] = "observe"
     """On a rebalance recommendation, which only says that an interruption has become likelier."""
-    rebalance_ttl_minutes: float = 60.0
+    rebalance_ttl_minutes: float = 30.0
     """After so long without anything that followed, a recommendation's cordon is taken back."""
     before_minutes: float = 60.0
     """How long before a scheduled change the drain starts."""

@@ -45,11 +45,12 @@ def answer(
 ) -> Answer:
     """What `notice` asks for one instance of `pool`. `times` are those of the notice's hook, None if it is no more."""
     policy = pool.interruption
+    wanted = {Kind.SPOT: policy.spot, Kind.REBALANCE: policy.rebalance}.get(notice.kind, "drain")
+    if wanted == "observe":
+        return Ignored(f"{notice.kind}_observed")
+    if wanted == "cordon":
+        return CordonOnly()
     match notice.kind:
-        case Kind.REBALANCE if policy.rebalance == "observe":
-            return Ignored("rebalance_observed")
-        case Kind.REBALANCE if policy.rebalance == "cordon":
-            return CordonOnly()
         case Kind.LIFECYCLE if notice.hook is not None and notice.hook.hook != policy.hook:
             return Ignored("foreign_hook")
         case Kind.SCHEDULED_CHANGE if not notice.due and not _soon(notice, policy, now):

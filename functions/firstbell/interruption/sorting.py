@@ -113,7 +113,7 @@ def _pass(message: Message, drain: Drain, pool: Pool, around: Surroundings) -> P
 
 
 def _recommended(message: Message, notice: Interruption, pool: Pool, instance_id: str, around: Surroundings) -> Pass:
-    ends = notice.event_time + pool.interruption.rebalance_ttl_minutes * 60
+    ends = notice.deadline or notice.event_time + pool.interruption.rebalance_ttl_minutes * 60
     drain = Drain(instance_id, notice.kind, notice.event_time, pool.name, deadline=ends, drill=notice.drill)
     return _pass(message, drain, pool, around)
 

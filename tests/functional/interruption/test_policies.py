@@ -77,6 +77,19 @@ def test_a_recommendation_that_cannot_cordon_comes_back() -> None:
     assert mark_of(scene.cluster.node_by_name["n1"], "interruption") is not None
 
 
+def test_a_spot_notice_may_be_observed_or_only_cordoned() -> None:
+    scene = Scene(policy=InterruptionPolicy(spot="observe"))
+    scene.spot()
+    scene.run()
+    assert scene.ignored("spot_observed") == 1
+    assert not scene.cluster.node_by_name["n1"].unschedulable
+    scene = Scene(policy=InterruptionPolicy(spot="cordon"))
+    scene.spot()
+    scene.run()
+    assert scene.cluster.node_by_name["n1"].unschedulable
+    assert scene.evicted() == []
+
+
 def health(scene: Scene, *instance_ids: str, starts_in: float = 7200, **detail: Any) -> None:
     scene.put(
         "AWS Health Event",
