@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from firstbell.capacity.idle_policy import idle_policy_from_document
 from firstbell.capacity.pools import InterruptionPolicy, Networking, Pool
 from firstbell.capacity.resources import Resources
 from firstbell.capacity.scheduling import Taint, Toleration
@@ -118,4 +119,5 @@ def _pool(entry: Mapping[str, Any]) -> Pool:
         stateful=entry.get("stateful", False),
         preemptible=dict(entry.get("preemptible", {})),
         interruption=InterruptionPolicy(**entry.get("interruption", {})),
+        idle=idle_policy_from_document(entry["idle"]) if entry.get("idle") else None,
     )

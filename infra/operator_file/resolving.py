@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import time
 from typing import TYPE_CHECKING, Any
 
 from firstbell.capacity.quantities import cpu_millicores, whole_units
-from infra.operator_file.fields import account_of
+from infra.operator_file.fields import DAYS_OF_WEEK, account_of
 
 if TYPE_CHECKING:
     from infra.operator_file.models import ClusterEntry, OperatorFile, PortalEntry
@@ -56,6 +57,7 @@ def _pool(cluster: ClusterEntry, pool: PoolEntry) -> dict[str, Any]:
         "spot": pool.spot,
         "stateful": pool.stateful,
         "preemptible": pool.preemptible,
+        "idle": None if pool.idle is None else _idle(pool.idle),
         "interruption": _interruption(pool.interruption),
     }
 
@@ -69,6 +71,37 @@ def _interruption(policy: Interruption) -> dict[str, Any]:
         "at_deadline": policy.at_deadline,
         "hook": policy.hook,
     }
+
+
+def _idle(idle: Idle) -> dict[str, Any]:
+    return {
+        "timezone": idle.timezone,
+        "quiet": [_window(window) | {"weekdays": _weekdays(window.days)} for window in idle.quiet],
+        "up": [_window(window) | {"weekdays": _weekdays(window.days)} for window in idle.up],
+        "holidays": idle.holidays,
+        "events": [_window(window) | {"dates": [window.date]} for window in idle.events],
+        "idle_minutes": idle.idle_minutes,
+        "settle_seconds": idle.settle_seconds,
+    }
+
+
+def _window(window: Window) -> dict[str, Any]:
+    return {"begin_minute": _minute_of_day(window.begin), "end_minute": _minute_of_day(window.end)}
+
+
+def _minute_of_day(text: str) -> int:
+    at = time.fromisoformat(text)
+    return at.hour * 60 + at.minute
+
+
+def _weekdays(text: str) -> list[int]:
+    """`Sun-Tue,Fri` as days of the week, Monday = 0: a range may pass the end of the week."""
+    days: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        begin, end = DAYS_OF_WEEK.index(first), DAYS_OF_WEEK.index(last or first)
+        days.update((begin + step) % 7 for step in range((end - begin) % 7 + 1))
+    return sorted(days)
 
 
 def _requests(pod: PodRequest) -> dict[str, int]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from firstbell.capacity.cluster_view import Pod
+    from firstbell.capacity.idle_policy import IdlePolicy
     from firstbell.capacity.scheduling import Taint, Toleration
 
 Mode = Literal["act", "observe"]
@@ -75,6 +76,8 @@ class Pool:
     preemptible: Mapping[str, str] = field(default_factory=dict)
     """Labels of pods whose places are free (JupyterHub user-placeholders)."""
     interruption: InterruptionPolicy = field(default_factory=InterruptionPolicy)
+    idle: IdlePolicy | None = None
+    """When its idle nodes go; None = never."""
 
 
 def pool_of(pod: Pod, pools: Sequence[Pool]) -> Pool | None:
