@@ -11,6 +11,7 @@ from infra.operator_file.fields import DAYS_OF_WEEK, account_of
 if TYPE_CHECKING:
     from infra.operator_file.models import ClusterEntry, OperatorFile, PortalEntry
     from infra.operator_file.pools import Interruption, PodRequest, PoolEntry
+    from infra.operator_file.schedules import Idle, Window
 
 
 def resolve(file: OperatorFile, cluster_name: str) -> dict[str, Any]:
