@@ -41,6 +41,7 @@ def main() -> int:
             evidence = play(board, LocalCloudConfig(name=options.name, boot_seconds=options.boot_seconds))
     except EXPECTED_TROUBLE as trouble:
         console.print(f"The morning could not be played: {trouble}", markup=False, highlight=False)
+        console.print(f"What each part wrote: .localcloud/{options.name}/logs (functions: aws.log)", highlight=False)
         return 1
     except KeyboardInterrupt:
         console.print("Interrupted; the local cloud is down.")
