@@ -90,7 +90,10 @@ class _UserPods:
     system_namespaces: Sequence[str]
 
     def of(self, pods: Iterable[Pod]) -> list[Pod]:
-        return [p for p in pods if not p.terminating and is_user_pod(p, self.pool, self.system_namespaces)]
+        """Those that will need a place elsewhere. The successor of an owned pod that is ending waits already; a bare
+        one, a notebook, has none until its student comes back."""
+        moving = (p for p in pods if not (p.terminating and p.owner_kind))
+        return [p for p in moving if is_user_pod(p, self.pool, self.system_namespaces)]
 
 
 def _why_left(pool: Pool, group: Group, members: Mapping[str, Member], one: Doomed) -> str:
