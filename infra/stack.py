@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from infra.operator_file import ClusterEntry, OperatorFile
     from infra.wheels import Target
 
+SIZING_MEMORY_MIB = 1024
+"""CPU comes with memory: a whole vCPU at 1,769 MiB (docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
+Sizing itself stays under 256 MiB, but reading 30,000 pods costs 11 s of a whole CPU (bench/kubernetes_client.py)."""
+
 
 class FirstbellStack(Stack):
     """Bus, ledger, functions, their way into the cluster, the pools to make, and alarms."""
@@ -55,7 +59,7 @@ class FirstbellStack(Stack):
                     permissions.publish_outcomes(bus.bus.event_bus_arn),
                 ],
                 timeout=Duration.seconds(timeout_seconds),
-                memory_mib=512,
+                memory_mib=SIZING_MEMORY_MIB,
             )
 
         drainer = Drainer(self, "Drainer", cluster=cluster, bus=bus.bus, table=ledger.table, code=code)
