@@ -81,7 +81,7 @@ def install_extensions(wiring: Wiring) -> None:
     metrics.install()
     function_logs.install()
     schedules.install()
-    public_parameters.install(wiring)
+    public_parameters.install()
 
 
 async def serve(wiring: Wiring) -> None:

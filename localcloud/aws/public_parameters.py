@@ -14,14 +14,13 @@ from itertools import product
 from typing import Any
 
 from localcloud.aws.upstream import require
-from localcloud.aws.wiring import Wiring
 
 VERSIONS = ("1.32", "1.33", "1.34", "1.35", "1.36")
 IMAGES = ("x86_64/standard", "x86_64/nvidia", "arm64/standard")
 
 
-def install(wiring: Wiring) -> None:
-    """Publish them in the cloud's own account and region. UpstreamChanged where the store is kept elsewhere."""
+def install() -> None:
+    """Publish them in the account and region that ministack was started with. UpstreamChanged where the store is kept elsewhere."""
     from ministack.services import ssm
 
     require(ssm, "_parameters", "_param_arn")

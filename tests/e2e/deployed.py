@@ -1,4 +1,4 @@
-"""Firstbell as it is deployed to a local cloud, and what a test does around it: from outside, like a portal or a student."""
+"""Firstbell deployed to a local cloud, and what a test does around it: from outside, like a portal or a student."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ class Deployed:
     def await_outcome(self, detail_type: str, *, timeout_seconds: float = 120, **fields: Any) -> Document:
         """tick, which announces readiness, runs each minute."""
         return await_value(
-            f"{detail_type} {fields}", lambda: self.outcomes(detail_type, **fields), bool, timeout_seconds=timeout_seconds
+            f"{detail_type} {fields}",
+            lambda: self.outcomes(detail_type, **fields),
+            bool,
+            timeout_seconds=timeout_seconds,
         )[0]
 
     def group(self, pool: str) -> Document:

@@ -42,7 +42,8 @@ def test_the_same_signal_again_buys_nothing(school: Deployed) -> None:
 
 def test_what_is_wrong_is_answered_by_name_and_its_neighbours_do_not_suffer(school: Deployed) -> None:
     good = {"region": "us-west-2", "pods": 1, "reference": "phys303", "pool": "notebook-3"}
-    school.put({"region": "us-west-2", "pods": "30", "reference": "bad-pods"}, good, {"pods": 3, "reference": "no-region"})
+    bad = {"region": "us-west-2", "pods": "30", "reference": "bad-pods"}
+    school.put(bad, good, {"pods": 3, "reference": "no-region"})
     school.put({"region": "mars-1", "pods": 3, "reference": "mars"})
     school.await_outcome("Capacity Requested", reference="phys303")
     for reference, field in (("bad-pods", "pods"), ("no-region", "region"), ("mars", "region")):
@@ -70,7 +71,7 @@ def test_fifty_signals_at_once_over_five_pools_end_at_the_right_sizes(school: De
         for n in (1, 2, 3, 4, 5)
     ]
     for start in range(0, 50, 10):
-        school.put(*signals[start : start + 10], *signals[start : start + 10][::-1][:0])
+        school.put(*signals[start : start + 10])
         school.put(*signals[start : start + 10])
     pods = sum(1 + k for k in range(10))
     for n in (4, 5):
