@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aws_cdk import aws_dynamodb as dynamodb
-    from aws_cdk import aws_lambda as lambda_
 
     from infra.operator_file import ClusterEntry
 
@@ -97,6 +97,11 @@ class Drainer(Construct):
             timeout=Duration.seconds(FUNCTION_TIMEOUT_SECONDS),
             memory_mib=512,
         )
+        resource = handler.function.node.default_child
+        assert isinstance(resource, lambda_.CfnFunction)  # noqa: S101  # what the construct wraps
+        # A drain goes from pass to pass through this queue; Lambda would take it for a loop after 16 of them.
+        # https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
+        resource.recursive_loop = "Allow"
         handler.function.add_event_source(
             sources.SqsEventSource(self.queue, batch_size=BATCH, report_batch_item_failures=True)
         )

@@ -129,6 +129,11 @@ def test_a_created_group_waits_for_its_drains(shipped: Synthesized) -> None:
         assert hook["DefaultResult"] == "CONTINUE"
 
 
+def test_a_long_drain_is_not_taken_for_a_loop(shipped: Synthesized) -> None:
+    """Lambda ends a chain of some 16 invocations through one queue, unless the function says that it is meant."""
+    assert shipped.one("AWS::Lambda::Function", FunctionName=QUEUE)["RecursiveLoop"] == "Allow"
+
+
 def test_the_function_knows_its_queues(shipped: Synthesized) -> None:
     variables = shipped.one("AWS::Lambda::Function", FunctionName=QUEUE)["Environment"]["Variables"]
     assert variables["FIRSTBELL_QUEUE_URL"] == {"Ref": shipped.logical_id("AWS::SQS::Queue", QueueName=QUEUE)}
