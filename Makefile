@@ -11,11 +11,9 @@ export AWS_PAGER :=
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 
 BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
-PYTEST := pytest
-CLOUD ?= default
-NAME ?= hub
+BENCHES ?= placement kubernetes_client
 
-.PHONY: help setup ready demo test test-long check pytest bench up down status logs synth deploy destroy lock clean
+.PHONY: help setup ready demo test test-long check bench up down status logs synth deploy destroy lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -30,10 +28,10 @@ demo: ready ## a school morning on the local cloud: three minutes, the last two 
 	@python -m demo.morning
 
 test: check ## every check and test but the long tier
-	$(PYTEST) -m "not long"
+	pytest -m "not long"
 
 test-long: ready ## the long tier
-	$(PYTEST) -m long
+	pytest -m long
 
 check: ready ## style, types, layers, locks and schemas, advisories
 	ruff check .
@@ -44,7 +42,7 @@ check: ready ## style, types, layers, locks and schemas, advisories
 	python -m workshop.audit
 
 bench: ready ## measure what the design promises
-	python -m bench
+	@for each in $(BENCHES); do echo "== bench.$$each"; python -m "bench.$$each" || exit 1; done
 
 up: ready ## start a local cloud (AWS and Kubernetes on loopback) and keep it running
 	@python -m localcloud up
