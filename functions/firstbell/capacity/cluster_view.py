@@ -70,6 +70,8 @@ class Pod:
     """Names of its PersistentVolumeClaims (a generic ephemeral volume's claim is `<pod>-<volume>`)."""
     safe_to_evict: bool | None = None
     """The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; None where it is absent."""
+    do_not_disrupt: bool = False
+    """Whether it carries the annotation karpenter.sh/do-not-disrupt: "true"."""
     local_storage: bool = False
     """Whether it has an emptyDir on disk or a hostPath, whose data an eviction loses."""
 

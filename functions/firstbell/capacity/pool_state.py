@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from firstbell.capacity.idle_memory import IdleMemory
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -53,6 +55,7 @@ class PoolState:
     """Instance type -> "allocatable" and "overhead" of the last live node of that type in this pool."""
     ready_seconds: tuple[float, ...] = ()
     """Latest measured seconds from request to Ready."""
+    idle: IdleMemory = field(default_factory=IdleMemory)
 
     def observed(self, member_ids: Iterable[str], unlaunched_units: int, now: float) -> PoolState:
         """With the members that are there now: newcomers dated, those gone forgotten."""
@@ -123,4 +126,11 @@ def state_from_document(document: Mapping[str, Any]) -> PoolState:
     for name in ("undos", "protected", "ready_seconds", "wrote"):
         if name in known:
             known[name] = tuple(known[name])
+    if "idle" in known:
+        known["idle"] = _idle_from_document(known["idle"])
     return PoolState(**known)
+
+
+def _idle_from_document(document: Mapping[str, Any]) -> IdleMemory:
+    known = {name: document[name] for name in IdleMemory.__dataclass_fields__ if name in document}
+    return IdleMemory(**known | {"marked": tuple(known.get("marked", ()))})

@@ -57,6 +57,7 @@ def parse_pod(raw: Mapping[str, Any]) -> Pod:
         deletion_at=unix_seconds(metadata.get("deletionTimestamp")),
         claims=claims,
         safe_to_evict=None if safe_to_evict is None else safe_to_evict == "true",
+        do_not_disrupt=annotations.get("karpenter.sh/do-not-disrupt") == "true",
         local_storage=any(_local(volume) for volume in volumes),
     )
 
