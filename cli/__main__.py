@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from cli import catalogue, density
+from cli import brakes, catalogue, density, plan, signalling, status
+from cli.options import Command
 
 app = typer.Typer(
     name="firstbell",
@@ -12,6 +13,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
+app.command("signal", cls=Command)(signalling.signal_command)
+app.command("cancel", cls=Command)(signalling.cancel_command)
+app.command("status", cls=Command)(status.status_command)
+app.command("plan", cls=Command)(plan.plan_command)
+app.command("pause", cls=Command)(brakes.pause_command)
+app.command("resume", cls=Command)(brakes.resume_command)
 app.command("density")(density.density_command)
 app.add_typer(catalogue.app, name="catalogue")
 
