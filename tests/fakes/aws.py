@@ -9,6 +9,7 @@ from firstbell.cloud.bus import Bus, OutcomeEvent
 from firstbell.cloud.eks import ClusterEndpoint, Eks, NodeGroup
 from firstbell.cloud.instance_types import InstanceTypeAnswer, InstanceTypes
 from firstbell.cloud.load_balancers import LoadBalancers
+from firstbell.cloud.refusals import Refused
 from firstbell.errors import NotFound
 from tests.fakes.faults import Call, Faults
 
@@ -87,9 +88,14 @@ class FakeEks(_Recorder, Eks):
         with self._called("group_of_nodegroup", cluster, name):
             return self._nodegroup(cluster, name).group
 
-    def update_nodegroup_min_size(self, cluster: str, name: str, instances: int) -> None:
-        with self._called("update_nodegroup_min_size", cluster, name, instances):
-            self.nodegroups[cluster, name] = replace(self._nodegroup(cluster, name), min_size=instances)
+    def update_nodegroup_min_size(self, cluster: str, name: str, instances: int, desired: int | None = None) -> None:
+        with self._called("update_nodegroup_min_size", cluster, name, instances, desired):
+            nodegroup = self._nodegroup(cluster, name)
+            if instances > (nodegroup.desired if desired is None else desired):
+                raise Refused("eks:UpdateNodegroupConfig", "InvalidParameterException", "minimum above desired size")
+            self.nodegroups[cluster, name] = replace(
+                nodegroup, min_size=instances, desired=nodegroup.desired if desired is None else desired
+            )
 
     def _nodegroup(self, cluster: str, name: str) -> NodeGroup:
         if (cluster, name) not in self.nodegroups:

@@ -16,6 +16,7 @@ from tests.fakes.faults import Call, Faults
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from firstbell.capacity.budgets import Budget
     from firstbell.capacity.cluster_view import DaemonSet, Node, Pod
     from firstbell.cluster.access import Verb
     from firstbell.cluster.image_pulls import ImagePull
@@ -40,6 +41,7 @@ class FakeCluster(KubernetesCluster):
         self.node_by_name: dict[str, Node] = {}
         self.pod_by_uid: dict[str, Pod] = {pod.uid: pod for pod in pods}
         self.daemonset_list: list[DaemonSet] = []
+        self.budget_list: list[Budget] = []
         self.attach_limit_by_node: dict[str, int] = {}
         self.attachments: dict[str, list[VolumeAttachment]] = {}
         """Node name -> its VolumeAttachments."""
@@ -119,6 +121,10 @@ class FakeCluster(KubernetesCluster):
     def daemonsets(self) -> list[DaemonSet]:
         with self._called("daemonsets"):
             return list(self.daemonset_list)
+
+    def budgets(self) -> list[Budget]:
+        with self._called("budgets"):
+            return list(self.budget_list)
 
     def with_bound_volumes(self, pods: Sequence[Pod]) -> list[Pod]:
         """Counts as a call only where a pod has a claim, as the real one does."""

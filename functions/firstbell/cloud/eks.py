@@ -13,6 +13,8 @@ from firstbell.errors import NotFound, RetryLater
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mypy_boto3_eks.type_defs import NodegroupScalingConfigTypeDef
+
     from firstbell.cloud.session import Clients
 
 TOKEN_PREFIX = "k8s-aws-v1."  # noqa: S105 - the public prefix of every token
@@ -87,13 +89,17 @@ class Eks:
             self._groups[key] = group
         return self._groups[key]
 
-    def update_nodegroup_min_size(self, cluster: str, name: str, instances: int) -> None:
+    def update_nodegroup_min_size(self, cluster: str, name: str, instances: int, desired: int | None = None) -> None:
         """MinSize of a managed node group goes through EKS, which would undo a change of the group itself. EKS applies
-        it later. Raises RetryLater while another update runs."""
+        it later. Raises RetryLater while another update runs.
+
+        EKS refuses a minimum above desired (Auto Scaling would raise desired), so `desired` goes along where it is.
+        """
+        scaling: NodegroupScalingConfigTypeDef = {"minSize": instances}
+        if desired is not None:
+            scaling["desiredSize"] = desired
         with _absences("eks:UpdateNodegroupConfig"):
-            self._clients.eks.update_nodegroup_config(
-                clusterName=cluster, nodegroupName=name, scalingConfig={"minSize": instances}
-            )
+            self._clients.eks.update_nodegroup_config(clusterName=cluster, nodegroupName=name, scalingConfig=scaling)
 
     def _presigned_token(self, cluster: str) -> str:
         from botocore.signers import RequestSigner

@@ -6,7 +6,7 @@ somebody else's cordon outlives ours, and removing one mark hands those fields t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from firstbell.capacity.scheduling import Taint
@@ -90,6 +90,15 @@ def uncordon_patch(node: Node, reason: MarkReason) -> dict[str, Any] | None:
     kept = [taint for taint in node.taints if taint.key != _key(reason)]
     unschedulable = None if _UNSCHEDULABLE in ours else node.unschedulable
     return _patch(node, taints=kept, annotations=annotations, labels=labels, unschedulable=unschedulable or None)
+
+
+def without_mark(node: Node, reason: MarkReason) -> Node:
+    """The node as it would take pods if the mark for `reason` were removed now."""
+    patch = uncordon_patch(node, reason)
+    if patch is None:
+        return node
+    kept = tuple(taint for taint in node.taints if taint.key != _key(reason))
+    return replace(node, unschedulable=bool(patch["spec"]["unschedulable"]), taints=kept)
 
 
 def out_of_service_patch(node: Node) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from firstbell.cluster import access, cordons, daemonsets, evictions, image_pulls, nodes, pods, volumes
+from firstbell.cluster import access, budgets, cordons, daemonsets, evictions, image_pulls, nodes, pods, volumes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from firstbell.capacity.budgets import Budget
     from firstbell.capacity.cluster_view import DaemonSet, Node, Pod
     from firstbell.cluster.client import ApiServer
 
@@ -50,6 +51,10 @@ class KubernetesCluster:
 
     def daemonsets(self) -> list[DaemonSet]:
         return daemonsets.list_daemonsets(self._api)
+
+    def budgets(self) -> list[Budget]:
+        """Every PodDisruptionBudget that selects pods."""
+        return budgets.list_budgets(self._api)
 
     def with_bound_volumes(self, pods: Sequence[Pod]) -> list[Pod]:
         """`pods` with the zones and attachments of their bound volumes. Makes no call where no pod has a claim."""

@@ -14,6 +14,7 @@ from firstbell.cluster.cordons import (
     mark_of,
     out_of_service_patch,
     uncordon_patch,
+    without_mark,
 )
 from tests.fakes import FakeCluster
 from tests.unit.cluster.objects import a_node
@@ -109,6 +110,21 @@ def test_of_two_marks_the_one_that_stays_keeps_the_node_cordoned(first: CordonMa
     assert one.taints == (second.taint,)
     assert mark_of(one, second.reason) == second
     assert _without_version(cluster.uncordon(one, second.reason)) == _without_version(a_node("n1"))
+
+
+@pytest.mark.parametrize("before", [a_node("n1"), a_node("n1", unschedulable=True, taints=(THEIRS,))])
+def test_what_lies_beneath_a_mark_is_the_node_as_others_left_it(before: Node) -> None:
+    cluster = FakeCluster([before])
+    beneath = without_mark(cluster.cordon(cluster.node("n1"), QUIET), "idle")
+    assert (beneath.unschedulable, beneath.taints) == (before.unschedulable, before.taints)
+    assert without_mark(before, "idle") is before
+
+
+def test_beneath_one_of_two_marks_lies_the_other() -> None:
+    cluster = FakeCluster([a_node("n1")])
+    both = cluster.cordon(cluster.cordon(cluster.node("n1"), QUIET), NOTICE)
+    beneath = without_mark(both, "idle")
+    assert (beneath.unschedulable, beneath.taints) == (True, (NOTICE.taint,))
 
 
 def test_a_node_without_our_mark_is_not_uncordoned() -> None:
