@@ -18,6 +18,7 @@ from workshop.steps import CACHE, ROOT, STAMPS, Step, StepFailed, perform, run, 
 
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+COMMAND = VENV / "bin" / "firstbell"
 NODE = CACHE / "bin" / "node"
 OLDEST_NODE = 22
 WHEEL_TARGETS = 2
@@ -53,6 +54,14 @@ def steps() -> list[Step]:
             inputs=[ROOT / "requirements.lock"],
             product=lambda: os.access(VENV / "bin" / "pytest", os.X_OK),
             remedy=OFFLINE,
+        ),
+        Step(
+            name="command",
+            title="the command firstbell",
+            act=write_command,
+            inputs=[],
+            product=lambda: os.access(COMMAND, os.X_OK),
+            remedy=f"Make {VENV / 'bin'} writable.",
         ),
         Step(
             name="node",
@@ -106,6 +115,15 @@ def project_steps() -> list[Step]:
 def make_venv() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONHOME", "PYTHONPATH"}}
     run("venv", [sys.executable, "-m", "venv", "--clear", VENV], environment)
+
+
+def write_command() -> None:
+    """The operator's command line as a program: this clone is run where it stands, and is no installed package."""
+    COMMAND.write_text(
+        f"#!{PYTHON}\nimport sys\n\nsys.path.insert(0, {str(ROOT)!r})\n\n"
+        'from cli.__main__ import app\n\napp(prog_name="firstbell")\n'
+    )
+    COMMAND.chmod(0o755)
 
 
 def link_node() -> None:
