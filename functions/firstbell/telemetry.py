@@ -68,6 +68,13 @@ METRICS: Mapping[str, Metric] = {
     "InstancesReplaced": Metric(MetricUnit.Count, ("pool",), "Doomed Spot instances replaced at their notice."),
     "InstancesReleased": Metric(MetricUnit.Count, ("pool",), "Doomed Spot instances that need no replacement."),
     "StatefulOnSpot": Metric(MetricUnit.Count, ("pool",), "Spot notices in a pool whose pods must not be lost."),
+    "NodesIdle": Metric(MetricUnit.Count, ("pool",), "Nodes without user pods, whatever else keeps them."),
+    "NodesKept": Metric(MetricUnit.Count, ("pool", "reason"), "Nodes that stay in a quiet window."),
+    "NodesRemoved": Metric(MetricUnit.Count, ("pool",), "Idle nodes that were removed."),
+    "NodeHoursRemoved": Metric(MetricUnit.Count, ("pool",), "Hours that removed nodes have not run, as they pass."),
+    "NodesReopened": Metric(MetricUnit.Count, ("pool",), "Idle nodes given back before they were removed."),
+    "IdleBlockedSeconds": Metric(MetricUnit.Seconds, ("pool",), "For how long an idle node waits for a person."),
+    "IdleRuns": Metric(MetricUnit.Count, (), "Evaluations of idle nodes that came to their end."),
     "TickRuns": Metric(MetricUnit.Count, (), "Runs of tick that came to their end."),
     "LedgerErrors": Metric(MetricUnit.Count, (), "Runs that the ledger's errors ended."),
 }

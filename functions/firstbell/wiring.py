@@ -87,8 +87,8 @@ class Wiring:
             instance_types=self.instance_types,
             telemetry=self.telemetry,
             group_name=self.group_name,
+            connect=lambda: self.cluster,
             thorough=thorough,
-            holds=(lambda: self.cluster) if thorough else None,
         )
         stages = StageClock(lambda: self.cluster, self.telemetry) if thorough else None
         return Reconciler(self.ledger, looker, self.bus, self.telemetry, time.time, holder, stages)

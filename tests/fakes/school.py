@@ -117,8 +117,8 @@ class School:
             instance_types=self.instance_types,
             telemetry=self.telemetry,
             group_name=lambda p: str(p.group),
+            connect=lambda: self.cluster,
             thorough=thorough,
-            holds=(lambda: self.cluster) if thorough else None,
         )
         return Reconciler(
             ledger=self.ledger,

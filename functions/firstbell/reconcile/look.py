@@ -10,12 +10,14 @@ from firstbell.capacity.failures import FALLS_BACK, Reason, lowered_by_us
 from firstbell.capacity.lending import borrowed, covered_elsewhere, lend, refused_elsewhere, stand_in
 from firstbell.capacity.reservations import Phase
 from firstbell.capacity.sizing import Coverage, SizePlan, plan_size
+from firstbell.capacity.spare import waiting_demand
 from firstbell.capacity.stages import running_at
 from firstbell.errors import NotFound
 from firstbell.reconcile.acting import Acted, act
 from firstbell.reconcile.announcements import Situation
 from firstbell.reconcile.holds import Held, hold
 from firstbell.reconcile.launches import read_activities, with_launches
+from firstbell.reconcile.reopening import reopen
 from firstbell.reconcile.shapes import remember, remembered_overhead, shapes_of
 
 if TYPE_CHECKING:
@@ -51,16 +53,16 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Looker:
-    """Looks at pools and acts on their groups. A `thorough` look spends calls that a signal has no time for."""
+    """Looks at pools and acts on their groups. A `thorough` look spends calls that a signal has no time for, and holds
+    nodes against scale-down."""
 
     settings: Cluster
     autoscaling: AutoScaling
     instance_types: InstanceTypes
     telemetry: Telemetry
     group_name: Callable[[Pool], str]
+    connect: Callable[[], KubernetesCluster]
     thorough: bool
-    holds: Callable[[], KubernetesCluster] | None = None
-    """Where nodes are held against scale-down; None where that is not this run's business."""
 
     def look(self, pool: Pool, view: LedgerView, reading: ClusterReading, now: float) -> Look:
         state = view.state(pool.name)
@@ -75,24 +77,28 @@ class Looker:
         live = (*own, *borrowed(pool, view.reservations, view.pools, now))
         shapes = shapes_of(pool, group, state, self.instance_types, reading.daemonsets) if live else []
         lead_seconds = state.lead_seconds(pool.lead_minutes)
+        demand = pool_demand(pool, live, bound=seen.bound, pending=seen.pending, lead_seconds=lead_seconds)
+        acts = pool.mode == "act" and not view.paused
+        if acts:
+            wanted = demand.items if live else waiting_demand(seen.pending)
+            seen, state = reopen(self.connect, reading, pool, group, seen, state, wanted, self.telemetry, now)
         plan = plan_size(
             pool,
             group,
             state,
             seen.sight,
-            pool_demand(pool, live, bound=seen.bound, pending=seen.pending, lead_seconds=lead_seconds),
+            demand,
             live,
             shapes,
             failing=state.backs_off(now),
             now=now,
             at_least=lowered_by_us(activities, state.wrote),
         )
-        acts = pool.mode == "act" and not view.paused
         acted = (
             act(self.autoscaling, pool.name, group, state, seen, plan, self.telemetry, now) if acts else Acted(state)
         )
         state = self._with_neighbours(pool, view, acted.state, plan, own, now)
-        held = hold(self.holds, seen, state, wanted=bool(own)) if self.holds and acts else Held(state)
+        held = hold(self.connect, seen, state, wanted=bool(own)) if self.thorough and acts else Held(state)
         state = held.state
         situation = Situation(
             cluster=self.settings.name,

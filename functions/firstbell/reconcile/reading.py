@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.sight import UNSEEN, PoolSight, pods_by_node, see_pool
+from firstbell.cluster.cordons import without_mark
 from firstbell.cluster.nodes import with_attach_limits
 from firstbell.errors import AccessDenied, NotFound, RetryLater
 
@@ -31,11 +32,22 @@ class ClusterReading:
         self.failure: RetryLater | AccessDenied | NotFound | None = None
         """Why the cluster could not be read; None while it could."""
 
-    def of_pool(self, pool: Pool, group: Group, *, expected_overhead: Mapping[str, Resources], now: float) -> PoolSight:
-        """The pool's part of the cluster; `UNSEEN` where it could not be read."""
+    def of_pool(
+        self,
+        pool: Pool,
+        group: Group,
+        *,
+        expected_overhead: Mapping[str, Resources],
+        now: float,
+        idle_marks_lifted: bool = False,
+    ) -> PoolSight:
+        """The pool's part of the cluster, perhaps as it would be without idle's cordons; `UNSEEN` where it could not be
+        read."""
         nodes = self._read()
         if nodes is None:
             return UNSEEN
+        if idle_marks_lifted:
+            nodes = [without_mark(node, "idle") for node in nodes]
         return see_pool(
             pool,
             self._settings.pools,
@@ -46,6 +58,10 @@ class ClusterReading:
             expected_overhead=expected_overhead,
             now=now,
         )
+
+    def replace_node(self, node: Node) -> None:
+        """Takes in a node that was changed since it was read."""
+        self._nodes = [node if known.name == node.name else known for known in self._nodes or ()]
 
     def pending_pods(self) -> list[Pod] | None:
         """Pods that no node has been found for; None where the cluster has not been read."""

@@ -40,4 +40,5 @@ def _live(pool: Pool, reservations: Iterable[Reservation], states: Mapping[str, 
 
 
 def _keeps(state: PoolState | None) -> bool:
-    return state is not None and any(getattr(state, part) for part in _LEFT_TO_DO)
+    """Idle's cordons are looked after too: a student who comes meanwhile must not wait for idle's next evaluation."""
+    return state is not None and (bool(state.idle.marked) or any(getattr(state, part) for part in _LEFT_TO_DO))
