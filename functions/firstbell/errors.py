@@ -6,6 +6,9 @@ from __future__ import annotations
 class FirstbellError(Exception):
     """Base of every error of ours."""
 
+    operation: str = ""
+    """The AWS call that failed, in IAM's spelling (`dynamodb:Query`); empty where it was none."""
+
 
 class ConfigurationError(FirstbellError):
     """The operator's file or an environment variable is wrong: names the path, the value and what is allowed."""

@@ -7,14 +7,19 @@ would cost a metric.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
+from firstbell.errors import FirstbellError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from firstbell.outcomes import Outcome
 
 NAMESPACE = "Firstbell"
 
@@ -39,11 +44,11 @@ METRICS: Mapping[str, Metric] = {
     "OutstandingPods": Metric(MetricUnit.Count, ("pool",), "Reserved pods that have not arrived yet."),
     "PendingPods": Metric(MetricUnit.Count, ("pool",), "User pods that wait for a node."),
     "LongestPendingSeconds": Metric(MetricUnit.Seconds, ("pool",), "Age of the oldest user pod that waits."),
-    "DesiredUnits": Metric(MetricUnit.Count, ("pool",), "Desired capacity as it was left."),
+    "DesiredUnits": Metric(MetricUnit.Count, ("pool",), "Desired capacity as it was found, in the group's units."),
     "UsableNodes": Metric(MetricUnit.Count, ("pool",), "Ready, schedulable nodes of the pool."),
     "HeadroomPods": Metric(MetricUnit.Count, ("pool",), "Pods of the pool's usual size that usable nodes can take."),
     "NodesNeverJoined": Metric(MetricUnit.Count, ("pool",), "Instances without a Ready node after 10 minutes."),
-    "HeadroomUnknown": Metric(MetricUnit.Count, ("pool",), "Sizings without sight of the cluster."),
+    "HeadroomUnknown": Metric(MetricUnit.Count, ("pool",), "Sizings without sight of the cluster (0 with it)."),
     "ClusterAccessDenied": Metric(MetricUnit.Count, (), "The Kubernetes API refused our token or our verbs."),
     "LaunchFailures": Metric(MetricUnit.Count, ("pool", "reason"), "Launches of the group that failed."),
     "QuotaReached": Metric(MetricUnit.Count, ("pool",), "Launches refused by an AWS quota."),
@@ -76,7 +81,7 @@ METRICS: Mapping[str, Metric] = {
     "IdleBlockedSeconds": Metric(MetricUnit.Seconds, ("pool",), "For how long an idle node waits for a person."),
     "IdleRuns": Metric(MetricUnit.Count, (), "Evaluations of idle nodes that came to their end."),
     "TickRuns": Metric(MetricUnit.Count, (), "Runs of tick that came to their end."),
-    "LedgerErrors": Metric(MetricUnit.Count, (), "Runs that the ledger's errors ended."),
+    "LedgerErrors": Metric(MetricUnit.Count, (), "Runs, or passes of a drain, that an error of the ledger ended."),
 }
 
 
@@ -100,3 +105,22 @@ class Telemetry:
             default_dimensions={"cluster": self._cluster, **dimensions},
         ):
             pass
+
+    def log_outcomes(self, outcomes: Iterable[Outcome]) -> None:
+        """What was published, kept where the operator's saved queries find it."""
+        for outcome in outcomes:
+            self.log.info(outcome.DETAIL_TYPE, outcome=outcome.as_detail())
+
+    @contextmanager
+    def counting_ledger_errors(self) -> Iterator[None]:
+        """Around a run: counts the ledger's error that ends it."""
+        try:
+            yield
+        except FirstbellError as error:
+            if is_ledgers(error):
+                self.emit("LedgerErrors")
+            raise
+
+
+def is_ledgers(error: Exception) -> bool:
+    return isinstance(error, FirstbellError) and error.operation.startswith("dynamodb:")

@@ -64,7 +64,6 @@ class Refused(FirstbellError):
 
     def __init__(self, operation: str, code: str, message: str) -> None:
         super().__init__(f"{operation}: {code}: {message}")
-        self.operation = operation
         self.code = code
         self.message = message
 
@@ -96,4 +95,6 @@ def translated(operation: str) -> Iterator[None]:
     try:
         yield
     except (ClientError, BotoCoreError) as error:
-        raise translated_error(operation, error) from error
+        ours = translated_error(operation, error)
+        ours.operation = operation
+        raise ours from error

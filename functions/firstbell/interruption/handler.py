@@ -62,7 +62,8 @@ def _drain(batch: Batch, context: LambdaContext, telemetry: Telemetry) -> set[st
     holder = f"interruption/{context.aws_request_id}/{uuid.uuid4().hex[:8]}"
     try:
         drainer = _wiring().drainer(holder, lambda: context.get_remaining_time_in_millis() / 1000)
-        return drainer.drain(batch.asked)
+        with telemetry.counting_ledger_errors():
+            return drainer.drain(batch.asked)
     except FirstbellError as error:
         logger.exception("batch could not be worked on")
         if isinstance(error, AccessDenied):

@@ -17,6 +17,7 @@ from firstbell.interruption.evict import pod_name
 from firstbell.interruption.plan import MARGIN_SECONDS, may_evict, next_pass_at, settle_at
 from firstbell.interruption.sorting import pass_of, sort_wishes
 from firstbell.interruption.working import each
+from firstbell.telemetry import is_ledgers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -184,6 +185,8 @@ class Drainer:
         one.count("PassFailures", pool=one.pool.name)
         if isinstance(one.error, AccessDenied):
             one.count("ClusterAccessDenied")
+        if one.error is not None and is_ledgers(one.error):
+            one.count("LedgerErrors")
         healable = isinstance(one.error, RetryLater | AccessDenied)
         if one.message.receives < RECEIVES_BEFORE_COPY or not healable or one.drain.holder != one.message.id:
             self._failed.add(one.message.id)

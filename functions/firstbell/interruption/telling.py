@@ -42,6 +42,8 @@ class Teller:
             self.bus.publish([OutcomeEvent(outcome.DETAIL_TYPE, outcome.as_detail()) for outcome in outcomes])
         except RetryLater as error:
             self._unsaid(passes, error)
+        else:
+            self.telemetry.log_outcomes(outcomes)
 
     def _unsaid(self, passes: Iterable[Pass], error: RetryLater) -> None:
         """A silent bus holds up no drain: what was begun is said in the next pass, what ended is

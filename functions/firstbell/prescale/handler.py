@@ -28,7 +28,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Raises what a later attempt can heal: Lambda delivers the event twice more, then puts it into the DLQ."""
     wiring = _wiring()
     holder = f"prescale/{context.aws_request_id}/{uuid.uuid4().hex[:8]}"
-    Prescaler(
+    prescaler = Prescaler(
         settings=wiring.settings,
         ledger=wiring.ledger,
         bus=wiring.bus,
@@ -36,4 +36,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
         read=wiring.reading,
         telemetry=wiring.telemetry,
         clock=time.time,
-    ).take(event)
+    )
+    with wiring.telemetry.counting_ledger_errors():
+        prescaler.take(event)

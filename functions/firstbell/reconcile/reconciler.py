@@ -13,6 +13,7 @@ from firstbell.capacity.stages import caused_at
 from firstbell.cloud.bus import OutcomeEvent
 from firstbell.errors import Conflict, RetryLater
 from firstbell.reconcile.announcements import Told, tell
+from firstbell.reconcile.figures import emit_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -90,6 +91,7 @@ class Reconciler:
                 told = [tell(r, look.situation) for r in look.own]
                 self._publish(o for t in told for o in t.outcomes)
                 state = self._measure(look, told)
+                emit_figures(pool, look, self.telemetry)
                 after = [self.stages.read(t.reservation, look) if self.stages else t.reservation for t in told]
                 changes = [new for new, old in zip(after, look.own, strict=True) if new != old]
                 done = self.ledger.finish(held, state, changes)
@@ -115,6 +117,7 @@ class Reconciler:
         if new:
             self.bus.publish([OutcomeEvent(o.DETAIL_TYPE, o.as_detail()) for o in new])
             self._said.update(o.outcome_id for o in new)
+            self.telemetry.log_outcomes(new)
 
     def _measure(self, look: Look, told: list[Told]) -> PoolState:
         """Reports the figures of a look. Returns its state with what was measured for the "auto" lead."""

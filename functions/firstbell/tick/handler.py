@@ -37,7 +37,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
         telemetry=wiring.telemetry,
         clock=time.time,
     )
-    if event.get("detail-type") == LAUNCH_FAILED:
-        ticker.group_failed(event.get("detail", {}).get("AutoScalingGroupName", ""))
-    else:
-        ticker.tick()
+    with wiring.telemetry.counting_ledger_errors():
+        if event.get("detail-type") == LAUNCH_FAILED:
+            ticker.group_failed(event.get("detail", {}).get("AutoScalingGroupName", ""))
+        else:
+            ticker.tick()

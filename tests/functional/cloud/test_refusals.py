@@ -43,3 +43,9 @@ def test_what_botocore_raises_leaves_as_one_of_ours(error: Exception, expected: 
 def test_what_is_not_botocores_passes() -> None:
     with pytest.raises(KeyError), translated("service:Operation"):
         raise KeyError("ours")
+
+
+def test_an_error_names_the_call_that_failed() -> None:
+    with pytest.raises(RetryLater) as raised, translated("dynamodb:Query"):
+        raise _answered("ThrottlingException")
+    assert raised.value.operation == "dynamodb:Query"
