@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from cli import brakes, catalogue, density, plan, signalling, status
+from cli.doctor.command import doctor_command
 from cli.options import Command
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app.command("status", cls=Command)(status.status_command)
 app.command("plan", cls=Command)(plan.plan_command)
 app.command("pause", cls=Command)(brakes.pause_command)
 app.command("resume", cls=Command)(brakes.resume_command)
+app.command("doctor", cls=Command)(doctor_command)
 app.command("density")(density.density_command)
 app.add_typer(catalogue.app, name="catalogue")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from aws_lambda_powertools import Logger
 
@@ -60,10 +62,8 @@ class Connection:
     instance_types: InstanceTypes
     group_name: Callable[[Pool], str]
     cluster: Callable[[], KubernetesCluster]
+    api: Callable[[], ApiServer]
     sender: Sender
-    clients: Clients | None = None
-    """For what only `doctor` asks; None where a test has no AWS."""
-    api: Callable[[], ApiServer] | None = None
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
 
@@ -97,9 +97,8 @@ def connect(target: Target) -> Connection:
         instance_types=wiring.instance_types,
         group_name=wiring.group_name,
         cluster=lambda: wiring.cluster,
-        sender=Sender(wiring.clients, wiring.deployment.bus_name),
-        clients=wiring.clients,
         api=lambda: wiring.api,
+        sender=Sender(wiring.clients, wiring.deployment.bus_name),
     )
 
 
@@ -124,20 +123,35 @@ class OperatorWiring(Wiring):
 
 
 def _local_cloud(name: str) -> Mapping[str, Any]:
-    """What `cloud.json` says of the local cloud of that name."""
-    known = sorted(path.parent for path in CLOUDS.glob("*/cloud.json"))
-    if name == ONLY_CLOUD:
-        if len(known) != 1:
-            there = ", ".join(folder.name for folder in known) or "none; `make up` starts one"
-            raise wrong_use(f"--local: needs a name where there is not just one cloud in {CLOUDS}: {there}")
-        file = known[0] / "cloud.json"
-    else:
-        file = (Path(name) if os.sep in name else CLOUDS / name) / "cloud.json"
+    """What `cloud.json` says of the local cloud of that name, which has to run."""
+    if name != ONLY_CLOUD:
+        cloud = _wiring((Path(name) if os.sep in name else CLOUDS / name) / "cloud.json")
+        if not _runs(cloud):
+            raise wrong_use(f"--local: {cloud['name']} does not run; `make up` starts a local cloud")
+        return cloud
+    running = [cloud for file in sorted(CLOUDS.glob("*/cloud.json")) if _runs(cloud := _wiring(file))]
+    if len(running) != 1:
+        there = ", ".join(cloud["name"] for cloud in running) or "none; `make up` starts one"
+        raise wrong_use(f"--local: needs a name where not just one cloud runs in {CLOUDS}; these do: {there}")
+    return running[0]
+
+
+def _wiring(file: Path) -> Mapping[str, Any]:
     try:
         document: Mapping[str, Any] = json.loads(file.read_text())
     except (OSError, ValueError) as error:
         raise wrong_use(f"--local: {file} cannot be read ({error}); `make up` starts a local cloud") from error
     return document
+
+
+def _runs(cloud: Mapping[str, Any]) -> bool:
+    """The file of a cloud that was stopped stays."""
+    address = urlsplit(cloud["aws_endpoint"])
+    try:
+        with socket.create_connection((address.hostname or "", address.port or 0), timeout=1):
+            return True
+    except OSError:
+        return False
 
 
 def _usual_file(cloud: Mapping[str, Any] | None) -> Path:

@@ -39,6 +39,7 @@ class Observer:
             instance_types=connection.instance_types,
             telemetry=Silence(),
             group_name=connection.group_name,
+            connect=connection.cluster,
             thorough=False,
         )
 

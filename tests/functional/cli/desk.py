@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from cli.__main__ import app
 from cli.connection import Connection
 from cli.sender import Caller, Sender
+from firstbell.cluster.client import ApiServer
 from tests.fakes.school import TEACHER, School
 
 if TYPE_CHECKING:
@@ -47,6 +48,21 @@ class FakeSender(Sender):
             return str(event["id"])
 
 
+class FakeApi(ApiServer):
+    """Answers SubjectAccessReviews: everything is allowed but what is `denied`."""
+
+    def __init__(self) -> None:
+        self.denied: set[tuple[str, str]] = set()
+        """(verb, resource)."""
+        self.asked: list[Mapping[str, Any]] = []
+
+    def request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        spec = options["body"]["spec"]
+        self.asked.append(spec)
+        attributes = spec["resourceAttributes"]
+        return {"status": {"allowed": (attributes["verb"], attributes["resource"]) not in self.denied}}
+
+
 @dataclass
 class Desk:
     school: School = field(default_factory=School)
@@ -55,6 +71,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.sender = FakeSender(self.school)
+        self.api = FakeApi()
         self.targets: list[Target] = []
 
     def run(self, *arguments: str) -> Result:
@@ -79,6 +96,7 @@ class Desk:
             instance_types=school.instance_types,
             group_name=lambda pool: str(pool.group),
             cluster=lambda: school.cluster,
+            api=lambda: self.api,
             sender=self.sender,
             clock=school.clock,
             sleep=self._sleep,
