@@ -94,11 +94,11 @@ def fill(bins: Sequence[Bin], shape: PodShape, pods: int) -> tuple[list[Bin], in
 
 
 def largest_first(shapes: Iterable[PodShape], empty_nodes: Sequence[Resources]) -> list[PodShape]:
-    """By the number that fits on an empty node; alike, those bound to zones first, then by what they ask for."""
+    """Those bound to zones first, as they have the least choice; then by the number that fits on an empty node."""
 
-    def rank(shape: PodShape) -> tuple[int, bool, tuple[int, ...]]:
+    def rank(shape: PodShape) -> tuple[bool, int, tuple[int, ...]]:
         fitting = max((places(room, shape.requests) for room in empty_nodes), default=0)
         asked = tuple(-getattr(shape.requests, name) for name in RESOURCE_NAMES)
-        return fitting, not shape.zones, asked
+        return not shape.zones, fitting, asked
 
     return sorted(shapes, key=rank)

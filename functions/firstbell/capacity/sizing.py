@@ -7,7 +7,7 @@ duplicate, a retry or a crash leads to the same answer.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.demand import UNRESERVED
@@ -100,20 +100,19 @@ def plan_size(
     desired capacity of somebody else's that we overwrote and owe back.
     """
     impossible = {r.reference: why for r in live if (why := why_impossible(r, shapes))}
-    items = tuple(item for item in demand.items if item.key not in impossible)
+    items = tuple(_within(item, group.zones) for item in demand.items if item.key not in impossible)
     late = never_joined(group, state, sight, now)
-    coming = tuple(_empty_node(m, shapes) for m in _in_flight(group, state, sight, live, late) if shapes)
+    coming = [_empty_node(m, shapes) for m in _in_flight(group, state, sight, live, late) if shapes]
+    there = (*sight.usable, *coming)
     unlaunched = 0 if failing else group.unlaunched_units
-    worst, units = _worst_shape(items, (*sight.usable, *coming), unlaunched, shapes, group, pool)
+    worst, units = _missing(items, there, unlaunched, shapes, group, pool)
     base = group.living_units + group.unlaunched_units
     needed = max(base + units if units else group.desired, at_least)
     desired = group.desired if failing else max(group.desired, min(needed, group.max_size))
-    if worst is not None:
-        bought = max(0, desired - base) if desired > group.desired else 0
-        coming += _new_nodes(unlaunched + bought, worst)
-    left_over = place(items, (*sight.usable, *coming), (), zones=group.zones, taints=pool.taints).unplaceable
-    placed_now = place(items, sight.usable, (), zones=group.zones, taints=pool.taints).on_existing
-    short = {key: entry.pods for key, entry in left_over.items()}
+    launching = _new_nodes(unlaunched + max(0, desired - base), worst, group.zones)
+    covered = _placed(items, (*there, *launching), worst, group, pool)
+    placed_now = _placed(items, sight.usable, worst, group, pool)
+    short = {key: demand.pods(key) - covered.get(key, 0) for key in {item.key for item in items}}
     return SizePlan(
         read=group.desired,
         needed=needed,
@@ -175,7 +174,14 @@ def _in_flight(
     return [m for m in group.members if m.counted and state.first_seen.get(m.instance_id, 0.0) > since]
 
 
-def _worst_shape(
+def _within(item: Demand, zones: Sequence[str]) -> Demand:
+    """The demand without zones where its pods may go to each of the group's: any new node then suits."""
+    if item.shape.zones and set(zones) <= set(item.shape.zones):
+        return replace(item, shape=replace(item.shape, zones=()))
+    return item
+
+
+def _missing(
     items: Sequence[Demand],
     nodes: Sequence[FreeNode],
     unlaunched: int,
@@ -183,17 +189,34 @@ def _worst_shape(
     group: Group,
     pool: Pool,
 ) -> tuple[NodeShape | None, int]:
-    """The type that would need most units for what `nodes` and the unlaunched units do not cover, and those units.
+    """The units that `nodes` and the unlaunched units do not cover, and the type that would need most of them.
 
-    Which of its types a group launches is its own choice, so each is taken in turn for all that is yet to come.
+    Which of its types a group launches is its own choice, so each is taken in turn for all that is yet to come. They
+    are asked again with what they answered until none asks for more, because that is what the next look will do.
     """
-    worst, most = None, -1
-    for shape in shapes:
-        there = (*nodes, *_new_nodes(unlaunched, shape))
-        placement = place(items, there, (shape,), zones=group.zones, taints=pool.taints)
-        if placement.virtual_units > most:
-            worst, most = shape, placement.virtual_units
-    return worst, max(most, 0)
+    worst, units = None, 0
+    while True:
+        asked = [_missing_of(shape, items, nodes, unlaunched + units, group, pool) for shape in shapes]
+        more = max(asked, default=0)
+        worst = worst or (shapes[asked.index(more)] if shapes else None)
+        if not more:
+            return worst, units
+        units += more
+
+
+def _missing_of(
+    shape: NodeShape, items: Sequence[Demand], nodes: Sequence[FreeNode], launching: int, group: Group, pool: Pool
+) -> int:
+    there = (*nodes, *_new_nodes(launching, shape, group.zones))
+    return place(items, there, (shape,), zones=group.zones, taints=pool.taints).virtual_units
+
+
+def _placed(
+    items: Sequence[Demand], nodes: Sequence[FreeNode], shape: NodeShape | None, group: Group, pool: Pool
+) -> Mapping[str, int]:
+    """Pods by key that find room on `nodes`; reckoned with the same `shape` as what is bought, so that both agree."""
+    shapes = (shape,) if shape else ()
+    return place(items, nodes, shapes, zones=group.zones, taints=pool.taints).on_existing
 
 
 def _empty_node(member: Member, shapes: Sequence[NodeShape]) -> FreeNode:
@@ -201,6 +224,15 @@ def _empty_node(member: Member, shapes: Sequence[NodeShape]) -> FreeNode:
     return FreeNode(name=member.instance_id, free=shape.free, zone=member.zone)
 
 
-def _new_nodes(units: int, shape: NodeShape) -> tuple[FreeNode, ...]:
-    """What `units` launch as: Auto Scaling goes on until desired is met, so the last instance may exceed it."""
-    return tuple(FreeNode(name=f"new-{n}", free=shape.free) for n in range(-(-units // shape.weight)))
+def _new_nodes(units: int, shape: NodeShape | None, zones: Sequence[str]) -> tuple[FreeNode, ...]:
+    """What `units` launch as: Auto Scaling goes on until desired is met, so the last instance may exceed it.
+
+    It keeps zones level, and may begin anywhere: the zone of an instance that makes no full round is not known.
+    """
+    if shape is None:
+        return ()
+    nodes = -(-units // shape.weight)
+    rounds, unknown = divmod(nodes, len(zones)) if zones else (0, nodes)
+    return tuple(
+        FreeNode(name="new", free=shape.free, zone=zone) for zone in (*[""] * unknown, *(tuple(zones) * rounds))
+    )
