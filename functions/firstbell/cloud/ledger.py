@@ -11,26 +11,29 @@ All of a cluster's pre-scale state is one partition, so that one consistent Quer
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from firstbell.capacity.pool_state import PoolState, state_from_document
-from firstbell.capacity.reservations import Progress, Reservation
-from firstbell.capacity.resources import Resources
-from firstbell.cloud.refusals import code_of, translated
+from firstbell.cloud.ledger_items import (
+    SCHEMA_VERSION,
+    conditional,
+    next_version,
+    number,
+    put_reservation,
+    read_reservation,
+)
+from firstbell.cloud.refusals import translated
 from firstbell.errors import Conflict, RetryLater
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
+    from firstbell.capacity.reservations import Reservation
     from firstbell.cloud.session import Clients
 
-SCHEMA_VERSION = 1
 LEASE_SECONDS = 30.0
 MOST_ITEMS_IN_A_TRANSACTION = 100
 
@@ -87,7 +90,7 @@ class Ledger:
             kind, _, name = item["sk"]["S"].partition("#")
             match kind:
                 case "RESERVATION":
-                    reservations.append(_reservation(item))
+                    reservations.append(read_reservation(item))
                 case "POOL":
                     pools[name] = state_from_document(json.loads(item.get("state", {}).get("S", "{}")))
                     dirty[name] = int(item.get("dirty", {}).get("N", "0"))
@@ -129,18 +132,13 @@ class Ledger:
                         "Key": self._key(f"PORTAL#{reservation.portal}"),
                         "UpdateExpression": "SET version = :next",
                         "ConditionExpression": "version = :seen" if seen else "attribute_not_exists(pk)",
-                        "ExpressionAttributeValues": {":next": _number(seen + 1)}
-                        | ({":seen": _number(seen)} if seen else {}),
+                        "ExpressionAttributeValues": {":next": number(seen + 1)}
+                        | ({":seen": number(seen)} if seen else {}),
                     }
                 },
             ]
         )
         return stored
-
-    def save(self, reservations: Iterable[Reservation]) -> None:
-        """Writes changed reservations, each only if it is still at the version that was read; Conflict else."""
-        for reservation in reservations:
-            self._transact([self._put_reservation(_next_version(reservation), reservation.version)])
 
     def lease(self, pool: str, holder: str, now: float, *, changed: bool) -> Lease | None:
         """Takes the pool's lease if it is free or lapsed. `changed` marks the pool dirty, also where it is not free.
@@ -155,12 +153,12 @@ class Ledger:
         return lease
 
     def _mark_dirty(self, pool: str) -> None:
-        with _conditional("dynamodb:UpdateItem"):
+        with conditional("dynamodb:UpdateItem"):
             self._clients.dynamodb.update_item(
                 TableName=self._table,
                 Key=self._key(f"POOL#{pool}"),
                 UpdateExpression="ADD dirty :one",
-                ExpressionAttributeValues={":one": _number(1)},
+                ExpressionAttributeValues={":one": number(1)},
             )
 
     def _take(self, pool: str, holder: str, now: float, *, dirty: int) -> Lease | None:
@@ -169,7 +167,7 @@ class Ledger:
             attributes = self._update(
                 pool,
                 "SET lease_holder = :me, lease_until = :until ADD dirty :dirty",
-                {":me": {"S": holder}, ":until": _number(until), ":now": _number(now), ":dirty": _number(dirty)},
+                {":me": {"S": holder}, ":until": number(until), ":now": number(now), ":dirty": number(dirty)},
                 condition="attribute_not_exists(lease_holder) OR lease_until < :now OR lease_holder = :me",
             )
         except Conflict:
@@ -194,13 +192,13 @@ class Ledger:
                 "ExpressionAttributeNames": {"#state": "state"},
                 "ExpressionAttributeValues": {
                     ":state": {"S": json.dumps(state.as_document())},
-                    ":schema": _number(SCHEMA_VERSION),
+                    ":schema": number(SCHEMA_VERSION),
                     ":me": {"S": lease.holder},
-                    ":dirty": _number(lease.dirty),
+                    ":dirty": number(lease.dirty),
                 },
             }
         }
-        puts = [self._put_reservation(_next_version(r), r.version) for r in changed]
+        puts = [self._put_reservation(next_version(r), r.version) for r in changed]
         try:
             while len(puts) >= MOST_ITEMS_IN_A_TRANSACTION:
                 first, puts = puts[:MOST_ITEMS_IN_A_TRANSACTION], puts[MOST_ITEMS_IN_A_TRANSACTION:]
@@ -225,7 +223,7 @@ class Ledger:
     def pause(self, by: str, now: float) -> None:
         with translated("dynamodb:PutItem"):
             self._clients.dynamodb.put_item(
-                TableName=self._table, Item={**self._key("PAUSE"), "by": {"S": by}, "since": _number(now)}
+                TableName=self._table, Item={**self._key("PAUSE"), "by": {"S": by}, "since": number(now)}
             )
 
     def resume(self) -> None:
@@ -236,26 +234,11 @@ class Ledger:
         return {"pk": {"S": self._pk}, "sk": {"S": sk}}
 
     def _put_reservation(self, reservation: Reservation, version_read: int) -> TransactWriteItemTypeDef:
-        item = {
-            **self._key(f"RESERVATION#{reservation.reference}"),
-            "document": {"S": json.dumps(asdict(reservation))},
-            "version": _number(reservation.version),
-            "schema_version": _number(SCHEMA_VERSION),
-            "expires_at": _number(int(reservation.forget_at)),
-        }
-        if not version_read:
-            return {"Put": {"TableName": self._table, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}}
-        return {
-            "Put": {
-                "TableName": self._table,
-                "Item": item,
-                "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": {":read": _number(version_read)},
-            }
-        }
+        key = self._key(f"RESERVATION#{reservation.reference}")
+        return put_reservation(self._table, key, reservation, version_read)
 
     def _update(self, pool: str, expression: str, values: dict[str, Any], *, condition: str) -> dict[str, Any]:
-        with _conditional("dynamodb:UpdateItem"):
+        with conditional("dynamodb:UpdateItem"):
             answer = self._clients.dynamodb.update_item(
                 TableName=self._table,
                 Key=self._key(f"POOL#{pool}"),
@@ -267,44 +250,5 @@ class Ledger:
         return dict(answer["Attributes"])
 
     def _transact(self, items: Sequence[TransactWriteItemTypeDef]) -> None:
-        with _conditional("dynamodb:TransactWriteItems"):
+        with conditional("dynamodb:TransactWriteItems"):
             self._clients.dynamodb.transact_write_items(TransactItems=items)
-
-
-_LOST_RACES = frozenset({"ConditionalCheckFailedException", "TransactionConflictException"})
-_LOST_RACES_IN_TRANSACTION = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
-
-
-@contextmanager
-def _conditional(operation: str) -> Iterator[None]:
-    """Translates a failed condition, or a transaction that met another, into Conflict; all else as everywhere.
-
-    A cancelled transaction gives a reason an item (TransactWriteItems, "TransactionCanceledException").
-    """
-    with translated(operation):
-        try:
-            yield
-        except ClientError as error:
-            reasons = {r.get("Code") for r in error.response.get("CancellationReasons", ())}
-            if code_of(error) in _LOST_RACES or reasons & _LOST_RACES_IN_TRANSACTION:
-                raise Conflict(f"{operation}: another writer was first") from error
-            raise
-
-
-def _number(value: float) -> dict[str, str]:
-    return {"N": repr(value)}
-
-
-def _next_version(reservation: Reservation) -> Reservation:
-    return replace(reservation, version=reservation.version + 1)
-
-
-def _reservation(item: Mapping[str, Any]) -> Reservation:
-    """Reads what was stored; fields that this version does not know are dropped, absent ones take their defaults."""
-    document = json.loads(item["document"]["S"])
-    known = {name: document[name] for name in Reservation.__dataclass_fields__ if name in document}
-    known["pod"] = Resources(**known["pod"])
-    progress = known.get("progress", {})
-    known["progress"] = Progress(**{n: progress[n] for n in Progress.__dataclass_fields__ if n in progress})
-    known["version"] = int(item["version"]["N"])
-    return Reservation(**known)
