@@ -167,6 +167,55 @@ class DrainIncomplete(Outcome):
     pods: list[PodLeft]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolScaledToZero(Outcome):
+    """The last node of a pool is gone, in a quiet window."""
+
+    DETAIL_TYPE: ClassVar[str] = "Pool Scaled To Zero"
+
+    rule: str
+    """Why the pool is quiet: quiet (a weekly window) or holiday."""
+    nodes_removed: int
+    """Idle nodes that were removed in this window."""
+    min_size: int
+    """What the group's MinSize will be again when the window ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodKeeping:
+    """A pod that keeps its node, as `namespace/name`, and why."""
+
+    pod: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKept:
+    """A node that stays in a quiet window, and why."""
+
+    node: str
+    """Empty where no node is registered for the instance."""
+    instance_id: str
+    reason: str
+    detail: str
+    pods: list[PodKeeping]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolKept(Outcome):
+    """Nodes of the pool stay though it is quiet; said again only when that changes."""
+
+    DETAIL_TYPE: ClassVar[str] = "Pool Kept"
+
+    rule: str
+    """Why the pool is quiet: quiet (a weekly window) or holiday."""
+    nodes: list[NodeKept]
+    nodes_removed: int
+    """Idle nodes that were removed in this window so far."""
+    mode: str
+    """`observe`: nothing was done, this is what would have been."""
+
+
 STAGES: tuple[str, ...] = (
     "desired_raised",
     "instance_running",

@@ -18,6 +18,10 @@ from firstbell.capacity.instance_types import InstanceTypeFacts
 from firstbell.capacity.pools import Pool, pool_of
 from firstbell.capacity.resources import Resources
 from firstbell.capacity.scheduling import Taint, Toleration, selects, tolerated
+from firstbell.idle.service import Idler
+from firstbell.idle.sizes import MinSizes
+from firstbell.idle.telling import Teller
+from firstbell.idle.visit import Visitor
 from firstbell.outcomes import rfc3339
 from firstbell.prescale.service import Prescaler
 from firstbell.reconcile.arrivals import StageClock
@@ -27,7 +31,7 @@ from firstbell.reconcile.reconciler import Reconciler
 from firstbell.settings import Cluster, Portal
 from firstbell.telemetry import METRICS, Telemetry
 from firstbell.tick.service import Ticker
-from tests.fakes import FakeAutoScaling, FakeBus, FakeCluster, FakeInstanceTypes, Faults
+from tests.fakes import FakeAutoScaling, FakeBus, FakeCluster, FakeEks, FakeInstanceTypes, Faults
 from tests.fakes.ledger import FakeLedger
 
 if TYPE_CHECKING:
@@ -101,12 +105,16 @@ class School:
         self.cluster = FakeCluster(clock=self.clock, faults=self.faults)
         self.ledger = FakeLedger(self.faults)
         self.bus = FakeBus(self.faults)
+        self.eks = FakeEks(faults=self.faults)
         self.instance_types = FakeInstanceTypes([XLARGE], self.faults)
         self.telemetry = RecordedTelemetry()
         self._numbers = itertools.count(1)
 
     def clock(self) -> float:
         return self.now
+
+    def group_name(self, pool: Pool) -> str:
+        return pool.group or self.eks.group_of_nodegroup(self.settings.name, pool.nodegroup or "")
 
     # the product
 
@@ -116,7 +124,7 @@ class School:
             autoscaling=self.autoscaling,
             instance_types=self.instance_types,
             telemetry=self.telemetry,
-            group_name=lambda p: str(p.group),
+            group_name=self.group_name,
             connect=lambda: self.cluster,
             thorough=thorough,
         )
@@ -157,6 +165,28 @@ class School:
             telemetry=self.telemetry,
             clock=self.clock,
         ).tick()
+
+    def idle(self, *, seconds_left: float = 240) -> None:
+        """One evaluation of idle nodes."""
+        visitor = Visitor(
+            settings=self.settings,
+            ledger=self.ledger,
+            autoscaling=self.autoscaling,
+            sizes=MinSizes(self.autoscaling, self.eks, self.settings.name),
+            connect=lambda: self.cluster,
+            teller=Teller(self.bus, self.settings.name, self.telemetry),
+            telemetry=self.telemetry,
+            clock=self.clock,
+            sleep=lambda _: None,
+            seconds_left=lambda: seconds_left,
+            holder=f"idle-{next(self._numbers)}",
+        )
+        reconciler = self.reconciler(thorough=False)
+        Idler(
+            visitor=visitor,
+            group_name=self.group_name,
+            bring_to_size=lambda p: reconciler.bring_to_size([p], self.reading, changed=False),
+        ).evaluate()
 
     # what happens around it
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from firstbell.capacity.scheduling import selects, tolerated
 from firstbell.idle.occupants import Holder, Occupants, occupants
 from firstbell.idle.verdicts import Candidate, Finding, Home, Surroundings, Verdict
+from firstbell.reconcile.holds import HELD_BY_US, SCALE_DOWN_DISABLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,10 +25,8 @@ _REMOVERS = (
 )
 """Taints (or their beginnings) of those who are removing the node already."""
 
-_FORBIDDING = {
-    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
-    "karpenter.sh/do-not-disrupt": "true",
-}
+_FORBIDDING = (SCALE_DOWN_DISABLED, "karpenter.sh/do-not-disrupt")
+"""Annotations that forbid to remove the node when they are "true"."""
 
 
 def examine(candidates: Iterable[Candidate], around: Surroundings) -> list[Verdict]:
@@ -63,9 +62,11 @@ def _obstacles(candidate: Candidate, pods: Occupants) -> Iterator[Verdict]:
         yield Verdict(candidate, Finding.BUSY, f"{len(pods.users)} user pods", pods.users)
     if not node.ready:
         yield Verdict(candidate, Finding.UNREACHABLE, "what runs on it cannot be known")
-    for annotation, forbidding in _FORBIDDING.items():
-        if node.annotations.get(annotation) == forbidding:
-            yield Verdict(candidate, Finding.HELD, f'it carries the annotation {annotation}: "{forbidding}"')
+    for annotation in _FORBIDDING:
+        # Our own holds are for cluster-autoscaler; what a reservation needs of the pool is reckoned here anew.
+        ours = annotation == SCALE_DOWN_DISABLED and HELD_BY_US in node.annotations
+        if node.annotations.get(annotation) == "true" and not ours:
+            yield Verdict(candidate, Finding.HELD, f'it carries the annotation {annotation}: "true"')
     if node.unschedulable:
         yield Verdict(candidate, Finding.CORDONED, "somebody cordoned it and may want it as it is")
     if member.protected_from_scale_in:

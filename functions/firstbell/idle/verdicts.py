@@ -45,6 +45,15 @@ BLOCKING = frozenset(
 """Findings about a node without user pods that do not pass by themselves."""
 
 
+_OF_UNKNOWN_USE = (
+    Finding.BUSY,
+    Finding.LEAVING,
+    Finding.UNREACHABLE,
+    Finding.NOT_JOINED,
+    Finding.NOT_IN_SERVICE,
+)
+
+
 class Step(StrEnum):
     KEEP = "keep"
     CORDON = "cordon"
@@ -107,5 +116,10 @@ class Verdict:
 
     @property
     def without_users(self) -> bool:
-        """Whether the node is reachable, ours, and without user pods, whatever else keeps it."""
-        return self.finding in (Finding.IDLE, Finding.BLOCKED, Finding.HELD, Finding.CORDONED, Finding.PROTECTED)
+        """Whether the node is known to have no user pod, whatever else keeps it."""
+        return self.finding not in _OF_UNKNOWN_USE
+
+    @property
+    def goes(self) -> bool:
+        """Whether the node may be removed now: nothing has to move out of it first."""
+        return self.step is Step.REMOVE and not self.moving

@@ -86,6 +86,15 @@ def test_a_placeholder_holds_nothing_unless_it_says_so() -> None:
     [
         ({"annotations": {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}}, Finding.HELD),
         ({"annotations": {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "false"}}, Finding.IDLE),
+        (
+            {
+                "annotations": {
+                    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
+                    "firstbell.dev/hold": "true",
+                }
+            },
+            Finding.IDLE,
+        ),
         ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, Finding.HELD),
         ({"taints": (Taint("ToBeDeletedByClusterAutoscaler", "1"),)}, Finding.LEAVING),
         ({"taints": (Taint("DeletionCandidateOfClusterAutoscaler", "1", "PreferNoSchedule"),)}, Finding.IDLE),
