@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.density import places
@@ -36,6 +36,10 @@ class Bin:
     zone: str = ""
     taints: tuple[Taint, ...] = ()
 
+    def of(self, nodes: int, free: Resources) -> Bin:
+        """Some of the nodes, with something else left on them."""
+        return Bin(free, nodes, self.zone, self.taints)
+
     def admits(self, shape: PodShape) -> bool:
         in_zone = not shape.zones or self.zone in shape.zones
         return in_zone and (not self.taints or tolerated(self.taints, shape.tolerations))
@@ -56,7 +60,9 @@ class Gap:
         """The bin, less the gap on as many of its nodes as still need one."""
         kept = min(self.nodes, bin_.nodes)
         self.nodes -= kept
-        parts = (replace(bin_, free=bin_.free - self.room, nodes=kept), replace(bin_, nodes=bin_.nodes - kept))
+        if not kept:
+            return [bin_]
+        parts = (bin_.of(kept, bin_.free - self.room), bin_.of(bin_.nodes - kept, bin_.free))
         return [part for part in parts if part.nodes]
 
 
@@ -83,13 +89,12 @@ def fill(bins: Sequence[Bin], shape: PodShape, pods: int) -> tuple[list[Bin], in
         full = min(pods // each, bin_.nodes)
         rest = pods - full * each if full < bin_.nodes else 0
         pods -= full * each + rest
-        parts = (
-            replace(bin_, free=bin_.free - shape.requests.times(each), nodes=full),
-            replace(bin_, free=bin_.free - shape.requests.times(rest), nodes=1 if rest else 0),
-        )
-        filled += [part for part in parts if part.nodes]
+        if full:
+            filled.append(bin_.of(full, bin_.free - shape.requests.times(each)))
+        if rest:
+            filled.append(bin_.of(1, bin_.free - shape.requests.times(rest)))
         if untouched := bin_.nodes - full - (1 if rest else 0):
-            filled.append(replace(bin_, nodes=untouched))
+            filled.append(bin_.of(untouched, bin_.free))
     return filled, pods
 
 

@@ -22,13 +22,34 @@ class Resources:
     """CSI volumes that count against the node's attach limit (CSINode `allocatable.count`)."""
 
     def __add__(self, other: Resources) -> Resources:
-        return Resources(*(getattr(self, n) + getattr(other, n) for n in RESOURCE_NAMES))
+        return Resources(  # written out, as in what follows: a plan for 1,000 nodes comes here 20,000 times
+            self.cpu_millicores + other.cpu_millicores,
+            self.memory_bytes + other.memory_bytes,
+            self.ephemeral_storage_bytes + other.ephemeral_storage_bytes,
+            self.pods + other.pods,
+            self.gpus + other.gpus,
+            self.volumes + other.volumes,
+        )
 
     def __sub__(self, other: Resources) -> Resources:
-        return Resources(*(getattr(self, n) - getattr(other, n) for n in RESOURCE_NAMES))
+        return Resources(
+            self.cpu_millicores - other.cpu_millicores,
+            self.memory_bytes - other.memory_bytes,
+            self.ephemeral_storage_bytes - other.ephemeral_storage_bytes,
+            self.pods - other.pods,
+            self.gpus - other.gpus,
+            self.volumes - other.volumes,
+        )
 
     def times(self, count: int) -> Resources:
-        return Resources(*(getattr(self, n) * count for n in RESOURCE_NAMES))
+        return Resources(
+            self.cpu_millicores * count,
+            self.memory_bytes * count,
+            self.ephemeral_storage_bytes * count,
+            self.pods * count,
+            self.gpus * count,
+            self.volumes * count,
+        )
 
     def covers(self, request: Resources) -> bool:
         """Whether `request` fits. A resource that is not asked for never refuses, even where we are overcommitted."""

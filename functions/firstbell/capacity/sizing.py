@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from firstbell.capacity.demand import PoolDemand
     from firstbell.capacity.density import NodeShape
     from firstbell.capacity.groups import Group, Member
-    from firstbell.capacity.placement import Demand
+    from firstbell.capacity.placement import Demand, Placement
     from firstbell.capacity.pool_state import PoolState
     from firstbell.capacity.pools import Pool
     from firstbell.capacity.reservations import Reservation
@@ -105,13 +105,17 @@ def plan_size(
     coming = [_empty_node(m, shapes) for m in _in_flight(group, state, sight, live, late) if shapes]
     there = (*sight.usable, *coming)
     unlaunched = 0 if failing else group.unlaunched_units
-    worst, units = _missing(items, there, unlaunched, shapes, group, pool)
+    missing = _missing(items, there, unlaunched, shapes, group, pool)
     base = group.living_units + group.unlaunched_units
-    needed = max(base + units if units else group.desired, at_least)
+    needed = max(base + missing.units if missing.units else group.desired, at_least)
     desired = group.desired if failing else max(group.desired, min(needed, group.max_size))
-    launching = _new_nodes(unlaunched + max(0, desired - base), worst, group.zones)
-    covered = _placed(items, (*there, *launching), worst, group, pool)
-    placed_now = _placed(items, sight.usable, worst, group, pool)
+    launching = unlaunched + max(0, desired - base)
+    covered = missing.covered
+    if launching < unlaunched + missing.units:
+        covered = _placed(
+            items, (*there, *_new_nodes(launching, missing.shape, group.zones)), missing.shape, group, pool
+        )
+    placed_now = _placed(items, sight.usable, missing.shape, group, pool)
     short = {key: demand.pods(key) - covered.get(key, 0) for key in {item.key for item in items}}
     return SizePlan(
         read=group.desired,
@@ -181,6 +185,17 @@ def _within(item: Demand, zones: Sequence[str]) -> Demand:
     return item
 
 
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """What neither the nodes that there are nor those on their way take."""
+
+    shape: NodeShape | None
+    """The type that would need most units; None where the group can launch none."""
+    units: int
+    covered: Mapping[str, int]
+    """Pods by key that have room once these units, too, are launched."""
+
+
 def _missing(
     items: Sequence[Demand],
     nodes: Sequence[FreeNode],
@@ -188,35 +203,36 @@ def _missing(
     shapes: Sequence[NodeShape],
     group: Group,
     pool: Pool,
-) -> tuple[NodeShape | None, int]:
-    """The units that `nodes` and the unlaunched units do not cover, and the type that would need most of them.
-
-    Which of its types a group launches is its own choice, so each is taken in turn for all that is yet to come. They
+) -> _Missing:
+    """Which of its types a group launches is its own choice, so each is taken in turn for all that is yet to come. They
     are asked again with what they answered until none asks for more, because that is what the next look will do.
     """
+    if not shapes:
+        return _Missing(None, 0, _placed(items, nodes, None, group, pool))
     worst, units = None, 0
     while True:
-        asked = [_missing_of(shape, items, nodes, unlaunched + units, group, pool) for shape in shapes]
-        more = max(asked, default=0)
-        worst = worst or (shapes[asked.index(more)] if shapes else None)
-        if not more:
-            return worst, units
-        units += more
-
-
-def _missing_of(
-    shape: NodeShape, items: Sequence[Demand], nodes: Sequence[FreeNode], launching: int, group: Group, pool: Pool
-) -> int:
-    there = (*nodes, *_new_nodes(launching, shape, group.zones))
-    return place(items, there, (shape,), zones=group.zones, taints=pool.taints).virtual_units
+        placements = [
+            _place(items, (*nodes, *_new_nodes(unlaunched + units, shape, group.zones)), shape, group, pool)
+            for shape in shapes
+        ]
+        asked = [placement.virtual_units for placement in placements]
+        worst = asked.index(max(asked)) if worst is None else worst
+        if not any(asked):
+            return _Missing(shapes[worst], units, placements[worst].on_existing)
+        units += max(asked)
 
 
 def _placed(
     items: Sequence[Demand], nodes: Sequence[FreeNode], shape: NodeShape | None, group: Group, pool: Pool
 ) -> Mapping[str, int]:
     """Pods by key that find room on `nodes`; reckoned with the same `shape` as what is bought, so that both agree."""
-    shapes = (shape,) if shape else ()
-    return place(items, nodes, shapes, zones=group.zones, taints=pool.taints).on_existing
+    return _place(items, nodes, shape, group, pool).on_existing
+
+
+def _place(
+    items: Sequence[Demand], nodes: Sequence[FreeNode], shape: NodeShape | None, group: Group, pool: Pool
+) -> Placement:
+    return place(items, nodes, (shape,) if shape else (), zones=group.zones, taints=pool.taints)
 
 
 def _empty_node(member: Member, shapes: Sequence[NodeShape]) -> FreeNode:
