@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
 from constructs import Construct
 
@@ -13,6 +13,10 @@ from infra.bus_policy import Senders, bus_statements
 
 if TYPE_CHECKING:
     from infra.operator_file import ClusterEntry, OperatorFile
+
+
+ARCHIVE_DAYS = 30
+"""As long as logs are kept: a signal's reference may name a course, and is not kept for ever."""
 
 
 class Bus(Construct):
@@ -26,6 +30,14 @@ class Bus(Construct):
             "Bus",
             event_bus_name=names.bus_name(cluster.name),
             description=f"Firstbell: demand signals and outcomes of {cluster.name}",
+        )
+        # Signals only: a drill that is replayed would drain nodes again, and an outcome would be told as new.
+        self.bus.archive(
+            "Archive",
+            archive_name=names.archive_name(cluster.name),
+            description=f"Firstbell: demand signals of {cluster.name}, for replays",
+            event_pattern=events.EventPattern(detail_type=names.SIGNALS),
+            retention=Duration.days(ARCHIVE_DAYS),
         )
 
     def seal(self, file: OperatorFile, own_roles: list[str]) -> None:

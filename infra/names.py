@@ -6,7 +6,9 @@ import hashlib
 
 OUTCOME_SOURCE = "firstbell"
 DRILL_SOURCE = "firstbell.drill"
+SIGNALS = ["Demand Signal", "Demand Cancelled"]
 MOST_CHARACTERS = 40
+MOST_OF_AN_ARCHIVE = 48
 
 
 def stack_name(cluster: str) -> str:
@@ -16,6 +18,10 @@ def stack_name(cluster: str) -> str:
 
 def bus_name(cluster: str) -> str:
     return f"firstbell-{cluster}"
+
+
+def archive_name(cluster: str) -> str:
+    return f"firstbell-{_short(cluster, MOST_OF_AN_ARCHIVE - len('firstbell-'))}"
 
 
 def table_name(cluster: str) -> str:
@@ -36,8 +42,8 @@ def kubernetes_group(capability: str) -> str:
     return f"firstbell:{capability}"
 
 
-def _short(cluster: str) -> str:
+def _short(cluster: str, most: int = MOST_CHARACTERS) -> str:
     """EKS takes names of 100 characters; functions, roles and schedules take 64, with what stands around it."""
-    if len(cluster) <= MOST_CHARACTERS:
+    if len(cluster) <= most:
         return cluster
-    return f"{cluster[: MOST_CHARACTERS - 9]}-{hashlib.sha256(cluster.encode()).hexdigest()[:8]}"
+    return f"{cluster[: most - 9]}-{hashlib.sha256(cluster.encode()).hexdigest()[:8]}"

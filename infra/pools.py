@@ -73,6 +73,11 @@ class CreatedPool(Construct):
             max_size=str(create.max_size),
             vpc_zone_identifier=create.subnets,
             mixed_instances_policy=self._policy(),
+            metrics_collection=[
+                autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(
+                    granularity="1Minute", metrics=["GroupInServiceInstances"]
+                )
+            ],
             tags=self._tags(),
         )
         self._answer_terminations()

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from infra.function import CapabilityFunction
     from infra.operator_file import ClusterEntry, OperatorFile
 
-SIGNALS = ["Demand Signal", "Demand Cancelled"]
 MOST_RETRIES = 2
 
 
@@ -65,7 +64,7 @@ class Prescaler(Construct):
             "Signals",
             event_bus=self._bus,
             description="Demand signals of this region, and those that no listed region serves",
-            event_pattern=events.EventPattern(detail_type=SIGNALS, detail=detail if other_regions else None),
+            event_pattern=events.EventPattern(detail_type=names.SIGNALS, detail=detail if other_regions else None),
             targets=[targets.LambdaFunction(handler.function, dead_letter_queue=self.failures)],
         )
 
@@ -86,6 +85,6 @@ class Prescaler(Construct):
                 f"Forward-{region}",
                 event_bus=self._bus,
                 description=f"Demand signals of {region}, to {name}",
-                event_pattern=events.EventPattern(detail_type=SIGNALS, detail={"region": [region]}),
+                event_pattern=events.EventPattern(detail_type=names.SIGNALS, detail={"region": [region]}),
                 targets=[targets.EventBus(bus, role=role, dead_letter_queue=self.failures)],
             )

@@ -71,6 +71,14 @@ class FirstbellStack(Stack):
         prescaler = Prescaler(self, "Signals", file=file, cluster=cluster, bus=bus.bus, handler=functions["prescale"])
         Ticker(self, "Ticker", cluster=cluster, handler=functions["tick"])
         Pools(self, "Pools", cluster=cluster)
-        Monitoring(self, "Monitoring", cluster=cluster, functions=functions, failures=prescaler.failures)
+        Monitoring(
+            self,
+            "Monitoring",
+            cluster=cluster,
+            functions=functions,
+            signals_lost=prescaler.failures,
+            interruptions=drainer.queue,
+            interruptions_lost=drainer.dead_letters,
+        )
         bus.seal(file, [function.role.role_arn for function in functions.values()])
         CfnOutput(self, "BusArn", value=bus.bus.event_bus_arn, description="Where portals put their signals")

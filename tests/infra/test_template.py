@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -122,36 +121,6 @@ def test_the_ledger_is_paid_by_request_forgets_by_itself_and_can_be_restored(shi
     assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert [(key["AttributeName"], key["KeyType"]) for key in table["KeySchema"]] == [("pk", "HASH"), ("sk", "RANGE")]
-
-
-def alarm(stack: Synthesized, name: str) -> dict[str, Any]:
-    return stack.one("AWS::CloudWatch::Alarm", AlarmName=f"firstbell-hub-{name}")
-
-
-def test_every_alarm_says_in_words_what_happened_and_tells_the_operator(shipped: Synthesized) -> None:
-    topic = shipped.logical_id("AWS::SNS::Topic")
-    alarms = shipped.of_type("AWS::CloudWatch::Alarm")
-    assert len(alarms) == 5
-    for entry in alarms.values():
-        assert entry["AlarmActions"] == [{"Ref": topic}]
-        assert len(json.dumps(entry["AlarmDescription"])) > 80
-    assert shipped.one("AWS::SNS::Subscription")["Endpoint"] == "platform@example.edu"
-
-
-def test_a_tick_that_does_not_run_alarms_although_nothing_is_measured(shipped: Synthesized) -> None:
-    assert alarm(shipped, "tick-stopped")["TreatMissingData"] == "breaching"
-
-
-@pytest.mark.parametrize("name", ["signals-lost", "prescale-errors", "tick-errors", "interruption-errors"])
-def test_other_alarms_are_quiet_while_nothing_is_measured(shipped: Synthesized, name: str) -> None:
-    assert alarm(shipped, name)["TreatMissingData"] == "notBreaching"
-
-
-def test_alarms_go_to_a_topic_that_the_operator_has() -> None:
-    arn = "arn:aws:sns:us-west-2:111122223333:ops"
-    stack = synthesize(documents.text(documents.cluster(notify={"topic": arn})))
-    assert not stack.of_type("AWS::SNS::Topic")
-    assert all(entry["AlarmActions"] == [arn] for entry in stack.of_type("AWS::CloudWatch::Alarm").values())
 
 
 def test_functions_join_the_vpc_of_a_private_endpoint() -> None:
