@@ -69,6 +69,8 @@ class Ticker:
             pods = self._pending(reading)
         except (RetryLater, AccessDenied) as error:
             self.telemetry.log.warning("waiting pods could not be counted", error=str(error))
+            if isinstance(error, AccessDenied) and reading is None:
+                self.telemetry.emit("ClusterAccessDenied")
             return
         now = self.clock()
         for pool in self.settings.pools:

@@ -246,3 +246,12 @@ def test_case_62_a_refused_token_alarms_and_never_reads_as_no_nodes() -> None:
     school.tick()
     assert school.desired() == 1
     assert school.telemetry.total("ClusterAccessDenied") == 1
+
+
+def test_a_refusal_alarms_also_while_nothing_is_reserved() -> None:
+    """case 62: before the first class somebody has to know that the tick may not see the cluster."""
+    school = School()
+    school.faults.fail("pending_pods", AccessDenied("403"), times=1)
+    school.tick()
+    assert school.telemetry.total("ClusterAccessDenied") == 1
+    assert not school.telemetry.total("PendingPods")
