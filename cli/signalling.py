@@ -114,9 +114,10 @@ def _signal(
     document |= {"sent": True, "event_id": event_id, "repeated": repeated}
     if wait_seconds is None:
         return answer(document, words, as_json=as_json)
+    _begin(words, as_json=as_json)
     replaced = None if isinstance(decision, Repeated) else decision.replaces
     followed = follow_signal(connection, asked.reference, replaced, wait_seconds)
-    return _followed(followed, document, words, as_json=as_json)
+    return _followed(followed, document, as_json=as_json)
 
 
 def _cancel(connection: Connection, stored: Reservation, *, wait_seconds: float | None, as_json: bool) -> None:
@@ -129,15 +130,19 @@ def _cancel(connection: Connection, stored: Reservation, *, wait_seconds: float 
     words = [f"sent: {stored.reference} does not come (event {event_id})"]
     if wait_seconds is None:
         return answer(document, words, as_json=as_json)
-    return _followed(follow_cancellation(connection, stored.reference, wait_seconds), document, words, as_json=as_json)
+    _begin(words, as_json=as_json)
+    return _followed(follow_cancellation(connection, stored.reference, wait_seconds), document, as_json=as_json)
 
 
-def _followed(followed: Followed, document: dict[str, Any], words: list[str], *, as_json: bool) -> None:
-    answer(
-        document | {"answer": followed.ending, "seconds": round(followed.seconds, 1)},
-        [*words, followed.words()],
-        as_json=as_json,
-    )
+def _begin(words: list[str], *, as_json: bool) -> None:
+    """What was sent is said before the wait; a JSON document is one, and comes at its end."""
+    if not as_json:
+        answer({}, words, as_json=False)
+
+
+def _followed(followed: Followed, document: dict[str, Any], *, as_json: bool) -> None:
+    document |= {"answer": followed.ending, "seconds": round(followed.seconds, 1)}
+    answer(document, [followed.words()], as_json=as_json)
     raise typer.Exit(CODES[followed.ending])
 
 

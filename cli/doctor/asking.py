@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-TICK_WINDOW_SECONDS = 300
+RECENT_SECONDS = 300
 
 
 class Aws:
@@ -43,15 +43,19 @@ class Aws:
         listed = self.pages("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
         return [(r["ResourceType"], r["PhysicalResourceId"]) for r in listed if r.get("PhysicalResourceId")]
 
-    def completed_ticks(self, cluster: str, now: float) -> float:
-        """How often tick came to its end within the last five minutes, as its own metric says."""
+    def good_runs(self, function: str, now: float) -> float:
+        """How many runs of a function began within the last five minutes and did not fail, as Lambda counts them.
+        https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html"""
+        return self._sum("Invocations", function, now) - self._sum("Errors", function, now)
+
+    def _sum(self, metric: str, function: str, now: float) -> float:
         points = self.ask(
             "cloudwatch",
             "get_metric_statistics",
-            Namespace="Firstbell",
-            MetricName="TickRuns",
-            Dimensions=[{"Name": "cluster", "Value": cluster}],
-            StartTime=datetime.fromtimestamp(now - TICK_WINDOW_SECONDS, UTC),
+            Namespace="AWS/Lambda",
+            MetricName=metric,
+            Dimensions=[{"Name": "FunctionName", "Value": function}],
+            StartTime=datetime.fromtimestamp(now - RECENT_SECONDS, UTC),
             EndTime=datetime.fromtimestamp(now + 1, UTC),
             Period=60,
             Statistics=["Sum"],

@@ -36,7 +36,7 @@ def doctor_command(
     with reported():
         connection = connected(ctx, options.Target(file, cluster, local, profile))
         examination = examine(connection)
-        findings = sorted(examination.findings, key=lambda f: (_WORST_FIRST.index(f.severity), f.check, f.subject))
+        findings = sorted(examination.gathered(), key=lambda f: (_WORST_FIRST.index(f.severity), f.check, f.subject))
         wrong = any(finding.wrong for finding in findings)
         document = {
             "cluster": connection.settings.name,

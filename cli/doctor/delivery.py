@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cli.doctor.findings import REDEPLOY, Finding
 from firstbell.cloud.refusals import Refused
 from firstbell.errors import NotFound
-from infra.names import stack_name
+from infra.names import bus_name, function_name, stack_name
 
 if TYPE_CHECKING:
     from cli.doctor.asking import Aws
@@ -42,8 +42,7 @@ def examine_delivery(examination: Examination, aws: Aws, cluster: str, now: floa
     deployed = _deployed(examination, aws, cluster)
     if deployed is None:
         return []
-    for rule in deployed.of("AWS::Events::Rule"):
-        _examine_rule(examination, aws, rule)
+    _examine_rules(examination, aws, bus_name(cluster), deployed.of("AWS::Events::Rule"))
     for schedule in deployed.of("AWS::Scheduler::Schedule"):
         _examine_schedule(examination, aws, schedule)
     for mapping in deployed.of("AWS::Lambda::EventSourceMapping"):
@@ -83,10 +82,16 @@ def _deployed(examination: Examination, aws: Aws, cluster: str) -> Deployed | No
     return deployed
 
 
-def _examine_rule(examination: Examination, aws: Aws, physical_id: str) -> None:
-    """CloudFormation names a rule of another bus `<bus>|<rule>`."""
-    bus, _, name = physical_id.rpartition("|")
-    name = name.rpartition("/")[2]
+def _examine_rules(examination: Examination, aws: Aws, bus: str, physical_ids: list[str]) -> None:
+    """CloudFormation names a rule of our bus `<bus>|<rule>`; the bus itself says which are its own."""
+    rules = examination.read("bus", bus, lambda: aws.pages("events", "list_rules", "Rules", EventBusName=bus))
+    ours = {rule["Name"] for rule in rules or ()}
+    for physical_id in physical_ids:
+        told, _, name = physical_id.rpartition("|")
+        _examine_rule(examination, aws, bus if told or name in ours else "", name)
+
+
+def _examine_rule(examination: Examination, aws: Aws, bus: str, name: str) -> None:
     where = {"EventBusName": bus} if bus else {}
 
     def read() -> tuple[str, list[Any]]:
@@ -152,12 +157,13 @@ def _examine_queue(examination: Examination, aws: Aws, url: str) -> None:
 
 
 def _examine_tick(examination: Examination, aws: Aws, cluster: str, now: float) -> None:
-    runs = examination.read("tick", cluster, lambda: aws.completed_ticks(cluster, now))
+    name = function_name(cluster, "tick")
+    runs = examination.read("tick", name, lambda: aws.good_runs(name, now))
     if runs is None:
         return
-    remedy = "Right after a deployment, ask again in five minutes. Else read the last error in the tick's log."
-    problem = "tick has not come to its end for five minutes: reservations do not start, nothing is released"
-    examination.add([] if runs else [Finding("error", "tick", cluster, problem, remedy)])
+    remedy = f"Right after a deployment, ask again in five minutes. Else read the last error in /aws/lambda/{name}."
+    problem = "has not come to its end for five minutes: reservations do not start, nothing is released"
+    examination.add([] if runs > 0 else [Finding("error", "tick", name, problem, remedy)])
 
 
 def _examine_function(examination: Examination, aws: Aws, name: str) -> Function | None:

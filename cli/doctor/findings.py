@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning", "unchecked"]
 
 REDEPLOY = "`make deploy` makes what the stack lacks."
+ASK_OTHERWISE = "Ask with credentials, and from a place, that may read it."
 GONE = ("NotFound", "NotExist", "NonExistent", "ResourceNotFoundException")
 """Endings of the codes by which AWS's services say that something does not exist."""
 T = TypeVar("T")
@@ -44,6 +45,19 @@ class Examination:
         self.examined += 1
         self.findings += found
 
+    def gathered(self) -> list[Finding]:
+        """The findings, with what nobody could look at for one reason as one."""
+        subjects: dict[tuple[str, str], list[str]] = {}
+        for finding in self.findings:
+            if not finding.wrong:
+                subjects.setdefault((finding.check, finding.problem), []).append(finding.subject)
+        wrong = [finding for finding in self.findings if finding.wrong]
+        unchecked = [
+            Finding("unchecked", check, ", ".join(names), problem, ASK_OTHERWISE)
+            for (check, problem), names in subjects.items()
+        ]
+        return wrong + unchecked
+
     def read(self, check: str, subject: str, read: Callable[[], T], *, remedy: str = REDEPLOY) -> T | None:
         """What `read` answers; None, with a finding, where there is nothing or nobody may look."""
         try:
@@ -53,6 +67,5 @@ class Examination:
             if gone:
                 self.add([Finding("error", check, subject, "does not exist", remedy)])
             else:
-                advice = "Ask with credentials, and from a place, that may read it."
-                self.add([Finding("unchecked", check, subject, str(error), advice)])
+                self.add([Finding("unchecked", check, subject, str(error), ASK_OTHERWISE)])
             return None
