@@ -15,11 +15,12 @@ from bench.placement import ALLOWED_MILLISECONDS, GIB, NODES, PODS, ROUNDS, cpu_
 from firstbell.capacity.demand import PoolDemand
 from firstbell.capacity.density import NodeShape
 from firstbell.capacity.groups import Group, Member
+from firstbell.capacity.joining import Sight
 from firstbell.capacity.pool_state import PoolState
 from firstbell.capacity.pools import Pool
 from firstbell.capacity.reservations import Reservation
 from firstbell.capacity.resources import Resources
-from firstbell.capacity.sizing import Sight, SizePlan, plan_size
+from firstbell.capacity.sizing import SizePlan, plan_size
 
 NOW = 1_796_112_000.0
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")

@@ -151,6 +151,8 @@ def standing_failure(group: Group, state: PoolState, late: Sequence[Member], now
 
 def _keeps_failing_to_join(state: PoolState, late: Sequence[Member]) -> bool:
     """Whether replacements failed to join as well. The first that do not join are replaced; a second round that does
-    not join either says that the pool is broken, and buying a third would only cost."""
+    not join either, and nobody since the first that did, says that the pool is broken: a third would only cost."""
     seen = sorted(state.first_seen.get(m.instance_id, 0.0) for m in late)
-    return bool(seen) and seen[-1] - seen[0] >= JOIN_LIMIT_SECONDS
+    if not seen or seen[-1] - seen[0] < JOIN_LIMIT_SECONDS:
+        return False
+    return not any(state.first_seen.get(instance_id, 0.0) > seen[0] for instance_id in state.served)

@@ -29,8 +29,10 @@ DEFAULT_LEAD_SECONDS = 5 * 60
 class PoolState:
     first_seen: Mapping[str, float] = field(default_factory=dict)
     """Instance id -> when it was first seen as a member (DescribeAutoScalingGroups gives no launch time)."""
+    served: tuple[str, ...] = ()
+    """Members whose node has been usable: whatever becomes of it, it did join."""
     unlaunched_since: float = 0.0
-    """Since when units have been asked for and not launched; 0 = none are."""
+    """Since when units have been asked for and nothing was launched; 0 = none are."""
     backoff_until: float = 0.0
     backoff_seconds: float = 0.0
     failure_reason: str = ""
@@ -57,12 +59,17 @@ class PoolState:
     """Latest measured seconds from request to Ready."""
     idle: IdleMemory = field(default_factory=IdleMemory)
 
-    def observed(self, member_ids: Iterable[str], unlaunched_units: int, now: float) -> PoolState:
+    def observed(
+        self, member_ids: Iterable[str], unlaunched_units: int, now: float, *, usable_ids: Iterable[str] = ()
+    ) -> PoolState:
         """With the members that are there now: newcomers dated, those gone forgotten."""
+        members = set(member_ids)
+        waiting_since = self.unlaunched_since if members <= self.first_seen.keys() else now
         return replace(
             self,
-            first_seen={i: self.first_seen.get(i, now) for i in member_ids},
-            unlaunched_since=(self.unlaunched_since or now) if unlaunched_units else 0.0,
+            first_seen={i: self.first_seen.get(i, now) for i in sorted(members)},
+            served=tuple(sorted(members & {*self.served, *usable_ids})),
+            unlaunched_since=(waiting_since or now) if unlaunched_units else 0.0,
         )
 
     def backs_off(self, now: float) -> bool:
@@ -123,7 +130,7 @@ class PoolState:
 def state_from_document(document: Mapping[str, Any]) -> PoolState:
     """Reads what `as_document` wrote. Fields that this version does not know are dropped, absent ones take defaults."""
     known = {name: document[name] for name in PoolState.__dataclass_fields__ if name in document}
-    for name in ("undos", "protected", "ready_seconds", "wrote"):
+    for name in ("served", "undos", "protected", "ready_seconds", "wrote"):
         if name in known:
             known[name] = tuple(known[name])
     if "idle" in known:

@@ -31,6 +31,8 @@ class Progress:
 
     requested_at: float = 0.0
     """The pool was first brought to what the reservation needs (Capacity Requested was sent)."""
+    asked_at: float = 0.0
+    """The same of whatever stood first under the reference in this pool: a correction keeps it."""
     raised_at: float = 0.0
     """Desired capacity was raised for it; 0 where the headroom sufficed."""
     ready_at: float = 0.0

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.demand import is_user_pod, pending_pods_of
+from firstbell.capacity.joining import Sight
 from firstbell.capacity.placement import FreeNode
 from firstbell.capacity.pool_state import JOIN_LIMIT_SECONDS
 from firstbell.capacity.resources import RESOURCE_NAMES, Resources
 from firstbell.capacity.scheduling import selects, tolerated
-from firstbell.capacity.sizing import Sight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +85,7 @@ def see_pool(
     ours = tuple(node for node in nodes if node.instance_id in member_ids)
     overhead = dict(expected_overhead) | _settled_overhead(ours, on_node, now)
     usable = []
-    joined = set()
+    joined, stuck = set(), set()
     for node in ours:
         if _usable(node, pool):
             usable.append(
@@ -97,11 +97,14 @@ def see_pool(
                 )
             )
             joined.add(node.instance_id)
-        elif not _coming_up(node, pool, now):
+        elif _going(node, pool):
             joined.add(node.instance_id)
+        elif now - node.created_at > JOIN_LIMIT_SECONDS:
+            joined.add(node.instance_id)
+            stuck.add(node.instance_id)
     bound = (p for node in ours for p in on_node.get(node.name, ()))
     return PoolSight(
-        sight=Sight(usable=tuple(usable), joined=frozenset(joined)),
+        sight=Sight(usable=tuple(usable), joined=frozenset(joined), stuck=frozenset(stuck)),
         nodes=ours,
         bound=tuple(p for p in bound if is_user_pod(p, pool, system_namespaces)),
         pending=tuple(pending_pods_of(pool, pools, on_node.get("", ()), system_namespaces)),
@@ -113,12 +116,15 @@ def _usable(node: Node, pool: Pool) -> bool:
     return node.ready and not node.unschedulable and tolerated(node.taints, pool.tolerations)
 
 
-def _coming_up(node: Node, pool: Pool, now: float) -> bool:
-    """Whether a node that is not usable yet will be: not Ready yet, or held by a start-up taint."""
-    if now - node.created_at > JOIN_LIMIT_SECONDS or node.unschedulable:
-        return False
-    obstacles = [t for t in node.taints if t.repels and not tolerated((t,), pool.tolerations)]
-    return not any(t.key.startswith(DOOMING_TAINTS) for t in obstacles)
+def _going(node: Node, pool: Pool) -> bool:
+    """Whether a node that is not usable was taken out of service. Else it is not Ready yet, or has a start-up taint."""
+    obstacles = (t for t in node.taints if t.repels and not tolerated((t,), pool.tolerations))
+    return node.unschedulable or any(t.key.startswith(DOOMING_TAINTS) for t in obstacles)
+
+
+def settling(node: Node, now: float) -> bool:
+    """Whether DaemonSet pods may still be missing from the node."""
+    return now - node.ready_at <= SETTLING_SECONDS
 
 
 def _free(node: Node, pods: Iterable[Pod], pool: Pool, overhead: Mapping[str, Resources]) -> Resources:
@@ -135,7 +141,7 @@ def _settled_overhead(nodes: Iterable[Node], on_node: Mapping[str, list[Pod]], n
     """What DaemonSet and mirror pods take, measured on nodes that have been Ready for a while."""
     measured: dict[str, Resources] = {}
     for node in nodes:
-        if node.ready and now - node.ready_at > SETTLING_SECONDS:
+        if node.ready and not settling(node, now):
             agents = sum((p.requests for p in on_node.get(node.name, ()) if _is_agent(p)), Resources())
             measured[node.instance_type] = _larger(agents, measured.get(node.instance_type, Resources()))
     return measured

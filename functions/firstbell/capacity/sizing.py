@@ -6,14 +6,13 @@ duplicate, a retry or a crash leads to the same answer.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.demand import UNRESERVED
 from firstbell.capacity.density import CannotPlace, density
+from firstbell.capacity.joining import in_flight, never_joined
 from firstbell.capacity.placement import FreeNode, place
-from firstbell.capacity.pool_state import JOIN_LIMIT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,21 +20,11 @@ if TYPE_CHECKING:
     from firstbell.capacity.demand import PoolDemand
     from firstbell.capacity.density import NodeShape
     from firstbell.capacity.groups import Group, Member
+    from firstbell.capacity.joining import Sight
     from firstbell.capacity.placement import Demand, Placement
     from firstbell.capacity.pool_state import PoolState
     from firstbell.capacity.pools import Pool
     from firstbell.capacity.reservations import Reservation
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What was seen of a pool's nodes. `known` is False where the Kubernetes API could not be read."""
-
-    usable: tuple[FreeNode, ...] = ()
-    """Ready, schedulable nodes whose taints the pool's pods tolerate, with what is free on each."""
-    joined: frozenset[str] = frozenset()
-    """Instance ids of members that are not waited for: usable now, or not to be counted on any more."""
-    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +90,7 @@ def plan_size(
     """
     impossible = {r.reference: why for r in live if (why := why_impossible(r, shapes))}
     items = tuple(_within(item, group.zones) for item in demand.items if item.key not in impossible)
-    late = never_joined(group, state, sight, now)
-    coming = [_empty_node(m, shapes) for m in _in_flight(group, state, sight, live, late) if shapes]
+    coming = [_empty_node(m, shapes) for m in in_flight(group, state, sight, live, now) if shapes]
     there = (*sight.usable, *coming)
     unlaunched = 0 if failing else group.unlaunched_units
     missing = _missing(items, there, unlaunched, shapes, group, pool)
@@ -133,7 +121,7 @@ def plan_size(
             if r.reference not in impossible
         },
         impossible=impossible,
-        never_joined=tuple(sorted(m.instance_id for m in late)),
+        never_joined=tuple(sorted(m.instance_id for m in never_joined(group, state, sight, now))),
         unreserved_short=short.get(UNRESERVED, 0),
     )
 
@@ -148,34 +136,6 @@ def why_impossible(reservation: Reservation, shapes: Sequence[NodeShape]) -> str
     except CannotPlace as error:
         return error.reason
     return ""
-
-
-def never_joined(group: Group, state: PoolState, sight: Sight, now: float) -> list[Member]:
-    """Members that have had 10 minutes and have no Ready node. Nobody is blamed while the nodes can't be seen."""
-    if not sight.known:
-        return []
-    return [
-        m
-        for m in group.members
-        if m.counted
-        and m.instance_id not in sight.joined
-        and now - state.first_seen.get(m.instance_id, now) > JOIN_LIMIT_SECONDS
-    ]
-
-
-def _in_flight(
-    group: Group, state: PoolState, sight: Sight, live: Sequence[Reservation], late: Sequence[Member]
-) -> list[Member]:
-    """Members without a Ready node yet, which will bring room.
-
-    While the nodes can't be seen, members that appeared after the oldest live reservation was asked for count as empty:
-    they were launched for it. Older ones are taken to be full.
-    """
-    if sight.known:
-        left_out = sight.joined | {m.instance_id for m in late}
-        return [m for m in group.members if m.counted and m.instance_id not in left_out]
-    since = min((r.progress.requested_at for r in live if r.progress.requested_at), default=math.inf)
-    return [m for m in group.members if m.counted and state.first_seen.get(m.instance_id, 0.0) > since]
 
 
 def _within(item: Demand, zones: Sequence[str]) -> Demand:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.quantities import InvalidQuantity, cpu_millicores, whole_units
-from firstbell.capacity.reservations import Reservation, promised_pods, supersedes
+from firstbell.capacity.reservations import Progress, Reservation, promised_pods, supersedes
 from firstbell.capacity.resources import Resources
 
 if TYPE_CHECKING:
@@ -123,8 +123,11 @@ def _against_stored(
         return Refused((("reference", f"is {wanted.reference!r}, which another portal uses; choose another"),))
     if earlier is not None and not supersedes(wanted, earlier):
         return Repeated(earlier)
-    refusal = _beyond_caps(wanted, portal, stored, now)
-    return refusal or Admitted(wanted, replaces=earlier)
+    if refusal := _beyond_caps(wanted, portal, stored, now):
+        return refusal
+    if earlier is not None and earlier.pool == wanted.pool and not earlier.cancelled_at:
+        wanted = replace(wanted, progress=Progress(asked_at=earlier.progress.asked_at))
+    return Admitted(wanted, replaces=earlier)
 
 
 def _unlisted(origin: Origin, cluster: Cluster) -> str:

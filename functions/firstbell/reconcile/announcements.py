@@ -78,7 +78,12 @@ def tell(reservation: Reservation, situation: Situation) -> Told:
     outcomes: list[Outcome] = []
     if not progress.requested_at and situation.shapes:
         raised = situation.plan.raises and situation.mode == "act"
-        progress = replace(progress, requested_at=situation.now, raised_at=situation.now if raised else 0.0)
+        progress = replace(
+            progress,
+            requested_at=situation.now,
+            asked_at=progress.asked_at or situation.now,
+            raised_at=situation.now if raised else 0.0,
+        )
         outcomes.append(_requested(reservation, coverage, situation))
     became_ready = not progress.ready_at and _covered(coverage, situation)
     if became_ready:

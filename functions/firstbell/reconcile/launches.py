@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.failures import Reason, read_launches, stalled_launch, standing_failure
-from firstbell.capacity.sizing import never_joined
+from firstbell.capacity.joining import never_joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from firstbell.capacity.groups import Activity, Group
+    from firstbell.capacity.joining import Sight
     from firstbell.capacity.pool_state import PoolState
-    from firstbell.capacity.sizing import Sight
     from firstbell.cloud.autoscaling import AutoScaling
     from firstbell.telemetry import Telemetry
 

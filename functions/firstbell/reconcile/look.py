@@ -70,7 +70,12 @@ class Looker:
         if group is None:
             return self._without_group(pool, view, now)
         seen = reading.of_pool(pool, group, expected_overhead=remembered_overhead(state), now=now)
-        state = state.observed((m.instance_id for m in group.members if m.counted), group.unlaunched_units, now)
+        state = state.observed(
+            (m.instance_id for m in group.members if m.counted),
+            group.unlaunched_units,
+            now,
+            usable_ids=(node.instance_id for node in seen.usable_nodes),
+        )
         activities = read_activities(self.autoscaling, group, state, thorough=self.thorough, now=now)
         state = with_launches(remember(state, seen), pool.name, group, seen.sight, activities, self.telemetry, now)
         own = live_reservations(pool, view, now)

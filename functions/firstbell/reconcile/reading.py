@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from firstbell.capacity.sight import UNSEEN, PoolSight, pods_by_node, see_pool
+from firstbell.capacity.daemonsets import daemonset_overhead
+from firstbell.capacity.sight import UNSEEN, PoolSight, pods_by_node, see_pool, settling
 from firstbell.cluster.cordons import without_mark
 from firstbell.cluster.nodes import with_attach_limits
 from firstbell.errors import AccessDenied, NotFound, RetryLater
@@ -55,9 +56,27 @@ class ClusterReading:
             nodes,
             self._on_node,
             system_namespaces=self._settings.system_namespaces,
-            expected_overhead=expected_overhead,
+            expected_overhead={
+                **expected_overhead,
+                **self._overhead_of_young(nodes, pool, group, expected_overhead, now),
+            },
             now=now,
         )
+
+    def _overhead_of_young(
+        self, nodes: list[Node], pool: Pool, group: Group, known: Mapping[str, Resources], now: float
+    ) -> dict[str, Resources]:
+        """Instance type -> what DaemonSets will take of nodes on which their pods may still be missing.
+
+        Computed, as for nodes to come, for types of which no settled node is remembered.
+        """
+        members = {m.instance_id for m in group.members}
+        young = {n.instance_type: n for n in nodes if n.instance_id in members and n.ready and settling(n, now)}
+        return {
+            kind: daemonset_overhead(self.daemonsets(), node.labels, pool.taints)
+            for kind, node in young.items()
+            if kind not in known
+        }
 
     def replace_node(self, node: Node) -> None:
         """Takes in a node that was changed since it was read."""

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from firstbell.capacity.cluster_view import DaemonSet
 from firstbell.capacity.pools import Networking
+from firstbell.capacity.scheduling import Toleration
 from firstbell.errors import RetryLater
 from tests.fakes import Crash
-from tests.fakes.school import EIGHT, PLACES, School, pool
+from tests.fakes.school import EIGHT, PLACES, School, pod_request, pool
 
 
 def test_the_smallest_signal_raises_the_default_pool() -> None:
@@ -156,6 +158,29 @@ def test_without_sight_of_the_cluster_it_scales_on_what_is_known_and_says_so() -
     (requested,) = school.said("Capacity Requested")
     assert requested["headroom_known"] is False
     assert not school.said("Capacity Ready")
+
+
+def test_a_correction_without_sight_of_the_cluster_does_not_take_new_nodes_for_full_ones() -> None:
+    school = School()
+    school.deliver(school.signal(2 * PLACES, revision=1))
+    school.minutes(1)
+    school.grow()
+    school.tick()
+    school.minutes(1)
+    school.faults.fail("nodes", RetryLater("no answer"), times=9)
+    school.deliver(school.signal(2 * PLACES, revision=2))
+    assert school.desired() == 2
+
+
+def test_room_that_daemonset_pods_will_take_of_a_young_node_is_not_promised() -> None:
+    school = School()
+    agent = DaemonSet("kube-system/agent", pod_request(4), tolerations=(Toleration(operator="Exists"),))
+    school.cluster.daemonset_list.append(agent)
+    school.change_group(desired=1)
+    school.grow()
+    school.deliver(school.signal(PLACES))
+    assert not school.said("Capacity Ready")
+    assert school.desired() == 2
 
 
 def test_a_warm_run_makes_at_most_twelve_calls() -> None:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from firstbell.capacity.demand import PoolDemand
 from firstbell.capacity.density import NodeShape
 from firstbell.capacity.groups import Group, Member
+from firstbell.capacity.joining import Sight
 from firstbell.capacity.placement import Demand, FreeNode, PodShape
 from firstbell.capacity.pool_state import PoolState
 from firstbell.capacity.pools import Pool
 from firstbell.capacity.reservations import Reservation
 from firstbell.capacity.resources import Resources
-from firstbell.capacity.sizing import Sight, SizePlan, plan_size
+from firstbell.capacity.sizing import SizePlan, plan_size
 
 NOW = 1_796_112_000.0
 GIB = 2**30

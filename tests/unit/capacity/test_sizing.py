@@ -151,7 +151,7 @@ def test_without_sight_members_that_came_after_the_request_count_as_empty_and_ol
     members = (member(1, LARGE), member(2, LARGE))
     old, new = members
     state = PoolState(first_seen={old.instance_id: NOW - 900, new.instance_id: NOW - 60})
-    live = [reservation(pods=6, progress=Progress(requested_at=NOW - 120))]
+    live = [reservation(pods=6, progress=Progress(asked_at=NOW - 120))]
     plan = size(
         group(LARGE, desired=2, members=members),
         [Demand("bio101", USER, 6)],
