@@ -28,6 +28,9 @@ FUNCTION_TIMEOUT_SECONDS = 15
 VISIBILITY_SECONDS = 6 * FUNCTION_TIMEOUT_SECONDS
 """AWS's rule for a queue that feeds a function. The function itself hides what it received for less.
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html"""
+MEMORY_MIB = 1769
+"""A whole CPU, because a cold start is mostly imports.
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html"""
 BATCH = 10
 MOST_RECEIVES = 10
 """For what nobody expects. What a retry can heal becomes a new message long before."""
@@ -95,7 +98,7 @@ class Drainer(Construct):
                 permissions.publish_outcomes(bus.event_bus_arn),
             ],
             timeout=Duration.seconds(FUNCTION_TIMEOUT_SECONDS),
-            memory_mib=512,
+            memory_mib=MEMORY_MIB,
         )
         resource = handler.function.node.default_child
         assert isinstance(resource, lambda_.CfnFunction)  # noqa: S101  # what the construct wraps

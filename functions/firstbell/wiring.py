@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING
 from firstbell.cloud.autoscaling import AutoScaling
 from firstbell.cloud.bus import Bus
 from firstbell.cloud.eks import Eks
-from firstbell.cloud.instance_types import InstanceTypes
 from firstbell.cloud.ledger import Ledger
 from firstbell.cloud.session import Clients
-from firstbell.reconcile.arrivals import StageClock
-from firstbell.reconcile.look import Looker
-from firstbell.reconcile.reading import ClusterReading
-from firstbell.reconcile.reconciler import Reconciler
 from firstbell.settings import deployment_from_environment, load_cluster
 from firstbell.telemetry import Telemetry
 
@@ -24,7 +19,10 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from firstbell.capacity.pools import Pool
+    from firstbell.cloud.instance_types import InstanceTypes
     from firstbell.cluster.kubernetes import KubernetesCluster
+    from firstbell.reconcile.reading import ClusterReading
+    from firstbell.reconcile.reconciler import Reconciler
     from firstbell.settings import Cluster, Deployment
 
 
@@ -55,6 +53,8 @@ class Wiring:
 
     @cached_property
     def instance_types(self) -> InstanceTypes:
+        from firstbell.cloud.instance_types import InstanceTypes
+
         return InstanceTypes(self.clients)
 
     @cached_property
@@ -77,10 +77,16 @@ class Wiring:
         return self.eks.group_of_nodegroup(self.settings.name, pool.nodegroup or "")
 
     def reading(self) -> ClusterReading:
+        from firstbell.reconcile.reading import ClusterReading
+
         return ClusterReading(lambda: self.cluster, self.settings)
 
     def reconciler(self, holder: str, *, thorough: bool) -> Reconciler:
         """`holder` names the run; it must be unique to it. A thorough one sets holds and reads the stage clock, too."""
+        from firstbell.reconcile.arrivals import StageClock
+        from firstbell.reconcile.look import Looker
+        from firstbell.reconcile.reconciler import Reconciler
+
         looker = Looker(
             settings=self.settings,
             autoscaling=self.autoscaling,

@@ -17,7 +17,6 @@ from firstbell.interruption.claiming import Claimer
 from firstbell.interruption.cordon import Cordoner
 from firstbell.interruption.evict import Evictor
 from firstbell.interruption.finish import Finisher
-from firstbell.interruption.replace import Replacer
 from firstbell.interruption.service import Drainer
 from firstbell.interruption.surroundings import Surveyor
 from firstbell.interruption.telling import Teller
@@ -25,6 +24,8 @@ from firstbell.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from firstbell.interruption.replace import Replacer
 
 THREADS = 16
 """As many as the API server's client keeps connections."""
@@ -71,18 +72,23 @@ class InterruptionWiring(Wiring):
             cordoner=Cordoner(cluster, LoadBalancers(clients), telemetry, clock),
             evictor=Evictor(cluster, threads, telemetry, clock, time_left),
             finisher=Finisher(cluster, self.autoscaling, telemetry, clock),
-            replacer=Replacer(
-                settings=self.settings,
-                cluster=cluster,
-                autoscaling=self.autoscaling,
-                ledger=self.ledger,
-                drains=self.drain_ledger,
-                telemetry=telemetry,
-                clock=clock,
-                holder=holder,
-            ),
+            replacer=lambda: self._replacer(holder),
             threads=threads,
             clock=clock,
+        )
+
+    def _replacer(self, holder: str) -> Replacer:
+        from firstbell.interruption.replace import Replacer
+
+        return Replacer(
+            settings=self.settings,
+            cluster=self.cluster,
+            autoscaling=self.autoscaling,
+            ledger=self.ledger,
+            drains=self.drain_ledger,
+            telemetry=self.telemetry,
+            clock=time.time,
+            holder=holder,
         )
 
 

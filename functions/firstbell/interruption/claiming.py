@@ -90,7 +90,9 @@ class Claimer:
         pool = around.pool_of(wish.ask.instance_id)
         if pool is None:
             return None
-        begun = begin_or_merge(None, _recovered(wish, wish.ask, pool.name, now), wish.message.id, now)
+        begun = begin_or_merge(
+            None, _recovered(wish, wish.ask, pool.name, around.group_name(pool), now), wish.message.id, now
+        )
         return Claimed(replace(begun.drain, number=wish.ask.number))
 
 
@@ -100,7 +102,7 @@ def next_message(drain: Drain, number: int, delay_seconds: float) -> Delayed:
     return Delayed(body, delay_seconds=max(0, math.ceil(delay_seconds)))
 
 
-def _recovered(wish: Wish, ask: Continuation, pool: str, now: float) -> News:
+def _recovered(wish: Wish, ask: Continuation, pool: str, group: str, now: float) -> News:
     """What a continuation message alone knows of its drain."""
     return News(
         instance_id=ask.instance_id,
@@ -109,4 +111,5 @@ def _recovered(wish: Wish, ask: Continuation, pool: str, now: float) -> News:
         event_time=now,
         deadline=ask.deadline,
         pool=pool,
+        group=group,
     )

@@ -51,11 +51,11 @@ class Cordoner:
     def take_from_load_balancers(self, one: Pass) -> None:
         """Deregisters the instance from its group's target groups now, not when it ends. Its failure holds up nothing:
         the node's own label takes it out of those that Kubernetes manages."""
-        arns = one.group.target_group_arns if one.group else ()
-        if one.drain.deregistered or not arns:
+        if one.drain.deregistered or one.group is None:
             return
         try:
-            self.load_balancers.deregister(arns, one.drain.instance_id)
+            if one.group.target_group_arns:
+                self.load_balancers.deregister(one.group.target_group_arns, one.drain.instance_id)
             one.drain = replace(one.drain, deregistered=True)
         except FirstbellError as error:
             self.telemetry.log.warning(

@@ -46,29 +46,34 @@ class Replacer:
     """Unique to this invocation: it holds the pool's lease while desired is lowered."""
 
     def replace(self, passes: Sequence[Pass]) -> None:
-        """Decides once for each Spot drain among `passes`, and acts. Its failure holds up no eviction: what could not
-        be decided now is decided in the next pass."""
-        due = [one for one in passes if _due(one)]
-        for one in due:
+        """Decides once for each of these Spot drains, and acts. Its failure holds up no eviction: what could not be
+        decided now is decided in the next pass."""
+        for one in passes:
             if one.drain.deadline - self.clock() < WORTH_IT_SECONDS:
                 one.drain = replace(one.drain, replacement=TOO_LATE)
-        due = [one for one in due if not one.drain.replacement]
+        due = [one for one in passes if not one.drain.replacement]
         if not due:
             return
         try:
             nodes, on_node = self.cluster.nodes(), pods_by_node(self.cluster.pods())
             reserved = {r.pool for r in self.ledger.read().reservations if r.open_at(self.clock())}
-            for pool in {one.pool.name: one.pool for one in due}.values():
-                self._replace_in(pool, [one for one in due if one.pool is pool], nodes, on_node, pool.name in reserved)
+            groups = self.autoscaling.describe({one.drain.group for one in due if one.drain.group})
+            for (pool_name, group_name), pool in {(one.pool.name, one.drain.group): one.pool for one in due}.items():
+                own = [one for one in due if (one.pool.name, one.drain.group) == (pool_name, group_name)]
+                if group_name in groups:
+                    self._replace_in(pool, groups[group_name], own, nodes, on_node, pool_name in reserved)
         except FirstbellError as error:
             self.telemetry.log.warning("replacement not decided", error=str(error))
 
     def _replace_in(
-        self, pool: Pool, due: Sequence[Pass], nodes: Sequence[Node], on_node: dict[str, list[Pod]], reserved: bool
+        self,
+        pool: Pool,
+        group: Group,
+        due: Sequence[Pass],
+        nodes: Sequence[Node],
+        on_node: dict[str, list[Pod]],
+        reserved: bool,
     ) -> None:
-        group = next((one.group for one in due if one.group), None)
-        if group is None:
-            return
         if pool.stateful:
             self.telemetry.log.error("pods that must not be lost run on Spot instances", pool=pool.name)
             self.telemetry.emit("StatefulOnSpot", len(due), pool=pool.name)
@@ -121,11 +126,6 @@ class Replacer:
             self.autoscaling.detach(group.name, instance_ids, decrement=decrement)
         except (Conflict, NotFound) as error:
             self.telemetry.log.warning("instances changed while they were detached", error=str(error))
-
-
-def _due(one: Pass) -> bool:
-    drain = one.drain
-    return Kind.SPOT in drain.kinds and not drain.drill and not drain.replacement and one.node is not None
 
 
 def _doomed(

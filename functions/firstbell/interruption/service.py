@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from firstbell.capacity.drains import after_pass, finished, postponed, released
+from firstbell.capacity.drains import News, after_pass, finished, postponed, released
 from firstbell.cloud.interruption_queue import Delayed
 from firstbell.errors import AccessDenied, Conflict, RetryLater
 from firstbell.interruption.claiming import next_message
@@ -63,7 +63,8 @@ class Drainer:
     cordoner: Cordoner
     evictor: Evictor
     finisher: Finisher
-    replacer: Replacer
+    replacer: Callable[[], Replacer]
+    """Made only where one is asked for: the cordon must not wait for its imports."""
     threads: Executor
     clock: Callable[[], float]
     _failed: set[str] = field(default_factory=set)
@@ -103,6 +104,9 @@ class Drainer:
             self.telemetry.log.info("notice ignored", reason=reason, instance_id=instance_id)
         for change in found.changes:
             self.ledger.store_change(change)
+        for wish in (wish for wishes in found.wishes.values() for wish in wishes):
+            if isinstance(wish.ask, News):
+                self.telemetry.emit("NoticesReceived", kind=wish.ask.kind)
         self.queue.send([Delayed(message.body, PAUSED_SECONDS) for message in found.paused])
 
     def _claim(self, found: Sorted, around: Surroundings) -> list[Pass]:
@@ -139,7 +143,8 @@ class Drainer:
         self._each(passes, self.finisher.keep_waiting)
         going = self._that_may_evict([one for one in passes if one.going_on])
         self._each(going, self.evictor.plan)
-        self.replacer.replace([one for one in going if one.going_on])
+        if due := [one for one in going if one.going_on and one.asks_replacement]:
+            self.replacer().replace(due)
         self.evictor.take_steps([one for one in going if one.going_on])
         self._each(going, self.finisher.look_for_the_end)
         self._each([one for one in passes if one.ending is not None], self.finisher.answer_hooks)

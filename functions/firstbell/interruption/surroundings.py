@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from firstbell.errors import AccessDenied, RetryLater
+from firstbell.errors import AccessDenied, NotFound, RetryLater
 from firstbell.interruption.notices import Interruption
 from firstbell.interruption.policies import HookTimes
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from firstbell.interruption.intake import Asked
     from firstbell.settings import Cluster
 
+MOST_SINGLE_READS = 20
+"""With more nodes than this to look at, one list of all is cheaper."""
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
@@ -82,24 +84,50 @@ class Surveyor:
         return found
 
     def survey(self, asked: Collection[Asked], instance_ids: Collection[str]) -> Surroundings:
-        """Raises RetryLater where the ledger or Auto Scaling does not answer; the cluster's silence is kept instead."""
-        view = self.threads.submit(self.ledger.read, instance_ids)
-        groups = self.threads.submit(self._groups)
-        hooks = self.threads.submit(self._hooks, asked)
+        """Raises RetryLater where the ledger or Auto Scaling does not answer; the cluster's silence is kept instead.
+
+        Passes of drains under way, which are most messages, know their pool and their node's name: they cost no list.
+        """
+        view = self.ledger.read(instance_ids)
+        drains = view.drains
+        settled = all(
+            not isinstance(one.notice, Interruption)
+            and (drain := drains.get(one.notice.instance_id)) is not None
+            and drain.deregistered
+            for one in asked
+        )
+        groups = None if settled else self.threads.submit(self._groups)
+        hooks = None if settled else self.threads.submit(self._hooks, asked)
         nodes: dict[str, Node] = {}
         unreadable: RetryLater | AccessDenied | None = None
         try:
-            nodes = self.cluster.nodes_of_instances(instance_ids)
+            nodes = self._nodes(instance_ids, {i: drains[i].node for i in instance_ids if i in drains})
         except (RetryLater, AccessDenied) as error:
             unreadable = error
         return Surroundings(
-            view=view.result(),
-            groups=groups.result(),
+            view=view,
+            groups=groups.result() if groups else {},
             nodes=nodes,
             unreadable=unreadable,
             pools={pool.name: pool for pool in self.settings.pools},
-            hooks=hooks.result(),
+            hooks=hooks.result() if hooks else {},
         )
+
+    def _nodes(self, instance_ids: Collection[str], names: Mapping[str, str]) -> dict[str, Node]:
+        """The instances' nodes: by name where a drain knows it, else from one list, by providerID."""
+        known = {i: name for i, name in names.items() if name}
+        if len(known) > MOST_SINGLE_READS:
+            known = {}
+        found = dict(zip(known, self.threads.map(self._node, known.values()), strict=True))
+        nodes = {i: node for i, node in found.items() if node is not None and node.instance_id == i}
+        unknown = [i for i in instance_ids if i not in known]
+        return nodes | (self.cluster.nodes_of_instances(unknown) if unknown else {})
+
+    def _node(self, name: str) -> Node | None:
+        try:
+            return self.cluster.node(name)
+        except NotFound:
+            return None
 
     def _groups(self) -> dict[str, Group]:
         names = {pool.name: self.group_name(pool) for pool in self.settings.pools}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from firstbell.interruption.notices import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from concurrent.futures import Executor
@@ -44,6 +46,12 @@ class Pass:
 
     def count(self, name: str, value: float = 1, **dimensions: str) -> None:
         self.counts.append((name, value, dimensions))
+
+    @property
+    def asks_replacement(self) -> bool:
+        """Whether it has yet to be decided what takes the instance's place: at a real Spot notice only."""
+        drain = self.drain
+        return Kind.SPOT in drain.kinds and not drain.drill and not drain.replacement and self.node is not None
 
     @property
     def going_on(self) -> bool:

@@ -136,7 +136,7 @@ class Scene:
             cordoner=Cordoner(self.cluster, self.load_balancers, self.telemetry, self.clock),
             evictor=Evictor(self.cluster, threads, self.telemetry, self.clock, lambda: self.seconds_left),
             finisher=Finisher(self.cluster, self.autoscaling, self.telemetry, self.clock),
-            replacer=Replacer(
+            replacer=lambda: Replacer(
                 settings=self.settings,
                 cluster=self.cluster,
                 autoscaling=self.autoscaling,

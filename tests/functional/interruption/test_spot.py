@@ -78,7 +78,7 @@ def test_a_storm_asks_the_queue_once_an_invocation() -> None:
     scene.now = T + 4
     scene.invoke()
     assert len(scene.calls("waiting")) == 1
-    assert len(scene.calls("nodes_of_instances")) == 2
+    assert len(scene.calls("nodes_of_instances", "describe")) == 3, "a pass under way knows its nodes and its pool"
 
 
 def test_the_same_instance_heard_of_four_times_is_drained_once() -> None:
