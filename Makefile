@@ -13,7 +13,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
 BENCHES ?= placement kubernetes_client
 
-.PHONY: help setup ready demo test test-long check bench up down status logs synth deploy destroy lock clean
+.PHONY: help setup ready demo test test-long check bench up down status logs synth deploy destroy bill lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -33,13 +33,15 @@ test: check ## every check and test but the long tier
 test-long: ready ## the long tier
 	pytest -m long
 
-check: ready ## style, types, layers, locks and schemas, advisories
+check: ready ## style, types, layers, locks and documents, advisories, bill of materials
 	ruff check .
 	ruff format --check .
 	mypy
 	lint-imports
 	python -m workshop.locks check
+	python -m infra.monitoring.document check
 	python -m workshop.audit
+	python -m workshop.bill
 
 bench: ready ## measure what the design promises
 	@for each in $(BENCHES); do echo "== bench.$$each"; python -m "bench.$$each" || exit 1; done
@@ -64,6 +66,9 @@ deploy: ready ## deploy to the AWS account of your credentials, as firstbell.yam
 
 destroy: ready ## take it away again
 	cdk destroy
+
+bill: ready ## write the bill of materials of what ships to Lambda, dist/firstbell.cdx.json
+	@python -m workshop.bill
 
 lock: ready ## resolve the pinned dependencies again (needs the network)
 	python -m workshop.locks renew
