@@ -28,7 +28,7 @@ demo: ready ## a school morning on the local cloud: three minutes, the last two 
 	@python -m demo.morning
 
 test: check ## every check and test but the long tier
-	pytest -m "not long"
+	pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "not long"
 
 test-long: ready ## the long tier
 	pytest -m long
