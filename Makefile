@@ -13,7 +13,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
 BENCHES ?= placement kubernetes_client
 
-.PHONY: help setup ready demo test test-long check bench up down status logs synth deploy destroy bill lock clean
+.PHONY: help setup ready demo test test-long check bench bench-storm up down status logs synth deploy destroy bill lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ check: ready ## style, types, layers, locks and documents, advisories, bill of m
 
 bench: ready ## measure what the design promises
 	@for each in $(BENCHES); do echo "== bench.$$each"; python -m "bench.$$each" || exit 1; done
+
+bench-storm: ready ## a Spot storm: NODES=50 PODS=10 [PEER=<path to an aws-node-termination-handler binary>]
+	@python -m bench.storm --nodes $(or $(NODES),50) --pods $(or $(PODS),10) $(if $(PEER),--peer "$(PEER)")
 
 up: ready ## start a local cloud (AWS and Kubernetes on loopback) and keep it running
 	@python -m localcloud up
