@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from moto.events.models import EventPattern
 
+from infra import names
 from infra.bus_policy import Senders, bus_statements
 from tests.infra import documents
 from tests.infra.stacks import Synthesized, synthesize
@@ -189,3 +190,16 @@ def test_one_region_alone_asks_nothing_of_a_signals_region(shipped: Synthesized)
     assert targets_of(shipped, signal(region="us-west-2")) == ["function"]
     assert targets_of(shipped, signal(region="mars-1")) == ["function"]
     assert not [role for role in shipped.of_type("AWS::IAM::Role").values() if "RoleName" in role]
+
+
+def test_signals_are_archived_for_replays_and_nothing_else_is(shipped: Synthesized) -> None:
+    """A drill that is replayed would drain nodes again."""
+    archive = shipped.one("AWS::Events::Archive")
+    assert archive["EventPattern"] == {"detail-type": ["Demand Signal", "Demand Cancelled"]}
+    assert archive["RetentionDays"] == 30
+    assert archive["ArchiveName"] == "firstbell-hub"
+
+
+def test_the_name_of_an_archive_fits() -> None:
+    """https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_CreateArchive.html"""
+    assert len(names.archive_name("x" * 100)) == 48
