@@ -46,6 +46,10 @@ FALLS_BACK = frozenset(
 """Reasons for which the shortfall goes to the pool's fallback pools. A quota would refuse those too."""
 
 
+REFRESH_SECONDS = 15 * 60
+"""How long after its last activity an instance refresh is taken to go on (it waits for instances to warm up)."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchFailure:
     reason: Reason
@@ -54,14 +58,16 @@ class LaunchFailure:
     at: float
 
 
-_FAILED = ("Failed", "Cancelled")
 _SAME_MOMENT_SECONDS = 60.0
 _CHANGE = re.compile(r"desired capacity from (\d+) to (\d+)")
+_REFRESH = "instance refresh"
 _by_start = attrgetter("started_at")
 
-# Error codes and phrases as scaling activities carry them in StatusMessage. Sources: "Troubleshoot Amazon EC2 Auto
-# Scaling" (docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html, ts-as-capacity.html) and the
-# EC2 API error codes (docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html). First match wins.
+# What StatusMessage says, as error codes ("Could not launch On-Demand Instances. VcpuLimitExceeded - You...") or, for
+# groups without a mixed instances policy, in words alone. First match wins. Sources: "Troubleshoot Amazon EC2 Auto
+# Scaling" (docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html, ts-as-capacity.html), EC2's
+# error codes (docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html), and messages that people were sent;
+# tests/unit/capacity/test_failures.py has each.
 _PHRASES: tuple[tuple[str, Reason, str], ...] = (
     ("maxspotinstancecountexceeded", Reason.QUOTA, "MaxSpotInstanceCountExceeded"),
     ("max spot instance count exceeded", Reason.QUOTA, "MaxSpotInstanceCountExceeded"),
@@ -69,16 +75,20 @@ _PHRASES: tuple[tuple[str, Reason, str], ...] = (
     ("more vcpu capacity than your current vcpu limit", Reason.QUOTA, "VcpuLimitExceeded"),
     ("instancelimitexceeded", Reason.QUOTA, "InstanceLimitExceeded"),
     ("your quota allows for", Reason.QUOTA, "InstanceLimitExceeded"),
+    ("than your current instance limit", Reason.QUOTA, "InstanceLimitExceeded"),
+    ("volumelimitexceeded", Reason.QUOTA, "VolumeLimitExceeded"),
+    ("quota for maximum fleet requests", Reason.QUOTA, "maximum Fleet Requests"),
     ("spotmaxpricetoolow", Reason.SPOT_PRICE, ""),
     ("your spot request price", Reason.SPOT_PRICE, ""),
     ("spot market price", Reason.SPOT_PRICE, ""),
     ("insufficientinstancecapacity", Reason.INSUFFICIENT_CAPACITY, ""),
+    ("insufficienthostcapacity", Reason.INSUFFICIENT_CAPACITY, ""),
     ("insufficient capacity", Reason.INSUFFICIENT_CAPACITY, ""),
+    ("reservationcapacityexceeded", Reason.INSUFFICIENT_CAPACITY, ""),
     ("do not have sufficient", Reason.INSUFFICIENT_CAPACITY, ""),
     ("unfulfillablecapacity", Reason.INSUFFICIENT_CAPACITY, ""),
-    ("unfulfillable capacity", Reason.INSUFFICIENT_CAPACITY, ""),
     ("no spot capacity available", Reason.INSUFFICIENT_CAPACITY, ""),
-    ("could not launch spot instances", Reason.INSUFFICIENT_CAPACITY, ""),
+    ("no capacity available", Reason.INSUFFICIENT_CAPACITY, ""),
 )
 
 
@@ -106,13 +116,24 @@ def read_launches(activities: Iterable[Activity], *, since: float, unlaunched_un
     and got three has both. A launch's Description begins with "Launching a new EC2 instance".
     """
     launches = [a for a in activities if a.started_at > since and a.description.startswith("Launching")]
-    failed = max((a for a in launches if a.status in _FAILED), key=_by_start, default=None)
+    failed = max(filter(_failed, launches), key=_by_start, default=None)
     success = max((a for a in launches if a.status == "Successful"), key=_by_start, default=None)
     patience = _SAME_MOMENT_SECONDS if unlaunched_units else 0.0
     if failed and (success is None or failed.started_at > success.started_at - patience):
         reason, detail = classify(failed.status_message)
         return Launches(failure=LaunchFailure(reason=reason, detail=detail, at=failed.started_at))
     return Launches(recovered=success is not None)
+
+
+def _failed(launch: Activity) -> bool:
+    """A launch is also Cancelled where its instance came to nothing (a lifecycle action that was abandoned, a key that
+    could not be used), which its message says. Without a message, somebody wanted fewer instances."""
+    return launch.status == "Failed" or (launch.status == "Cancelled" and bool(launch.status_message))
+
+
+def being_refreshed(activities: Iterable[Activity], now: float) -> bool:
+    """Whether an instance refresh was at work lately: it is the cause of what it starts and takes out of service."""
+    return any(_REFRESH in a.cause and a.started_at > now - REFRESH_SECONDS for a in activities)
 
 
 def lowered_by_us(activities: Iterable[Activity], wrote: tuple[int, int, float]) -> int:
@@ -132,7 +153,8 @@ def lowered_by_us(activities: Iterable[Activity], wrote: tuple[int, int, float])
 
 def stalled_launch(group: Group, state: PoolState, now: float) -> LaunchFailure | None:
     """Units that were asked for and not launched for 10 minutes, although no activity says why."""
-    if not state.unlaunched_since or now - state.unlaunched_since <= JOIN_LIMIT_SECONDS:
+    patient = not state.unlaunched_since or now - state.unlaunched_since <= JOIN_LIMIT_SECONDS
+    if patient or state.backs_off(now):
         return None
     minutes = round((now - state.unlaunched_since) / 60)
     detail = f"{group.unlaunched_units} units were asked for {minutes} minutes ago and nothing was launched"

@@ -76,18 +76,18 @@ class PoolState:
         return now < self.backoff_until
 
     def failed(self, failure: LaunchFailure) -> PoolState:
-        """After a launch failure that was not known yet: back off 5 minutes, doubling, at most 30."""
+        """After a launch failure that was not known yet: back off 5 minutes, doubling, at most 30.
+
+        Failures while it backs off change nothing but the words: they are of one burst (a zone each), or Auto Scaling's
+        own tries, and only a try of ours that fails again makes the pause longer.
+        """
         if failure.at <= self.failure_at:
             return self
+        told = replace(self, failure_reason=str(failure.reason), failure_detail=failure.detail, failure_at=failure.at)
+        if self.backs_off(failure.at):
+            return told
         seconds = min(max(FIRST_BACKOFF_SECONDS, 2 * self.backoff_seconds), LONGEST_BACKOFF_SECONDS)
-        return replace(
-            self,
-            backoff_until=failure.at + seconds,
-            backoff_seconds=seconds,
-            failure_reason=str(failure.reason),
-            failure_detail=failure.detail,
-            failure_at=failure.at,
-        )
+        return replace(told, backoff_until=failure.at + seconds, backoff_seconds=seconds)
 
     def blocked(self, failure: LaunchFailure, now: float) -> PoolState:
         """While something stands in the way that no waiting heals: looked at again by every run."""

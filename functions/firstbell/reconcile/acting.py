@@ -36,12 +36,17 @@ def act(
     plan: SizePlan,
     telemetry: Telemetry,
     now: float,
+    *,
+    being_refreshed: bool,
 ) -> Acted:
-    """Does what the plan says. Raises Conflict where the group's limits changed since they were read: look again."""
+    """Does what the plan says. Raises Conflict where the group's limits changed since they were read: look again.
+
+    While an instance refresh runs, units that are not launched are its own replacements, so none is withdrawn.
+    """
     if plan.raises:
         return _raise(autoscaling, pool, group, state, plan, telemetry, now)
     falls_back = state.backs_off(now) and state.failure_reason in FALLS_BACK
-    if falls_back and group.unlaunched_units and seen.sight.known:
+    if falls_back and group.unlaunched_units and seen.sight.known and not being_refreshed:
         instance_of = {node.name: node.instance_id for node in seen.nodes}
         taken_back = withdraw(autoscaling, group, state, {instance_of[p.node_name] for p in seen.bound})
         if taken_back.units:

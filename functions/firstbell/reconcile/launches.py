@@ -24,10 +24,10 @@ _STANDING = (Reason.LAUNCH_SUSPENDED, Reason.NEVER_JOINED)
 def read_activities(
     autoscaling: AutoScaling, group: Group, state: PoolState, *, thorough: bool, now: float
 ) -> list[Activity]:
-    """Scaling activities where they may tell of trouble: units that are not launched, a failure to recover from, or
-    (on a thorough look) a recent write of ours that may have met another's. None else: it saves a call."""
-    recent_write = thorough and now - state.wrote[2] < OVERWRITE_WINDOW_SECONDS
-    if not (group.unlaunched_units or state.failure_reason or recent_write):
+    """Scaling activities, on a thorough look, where they may tell of trouble: units that are not launched, a failure to
+    recover from, or a recent write of ours that may have met another's. None else: it saves a call."""
+    recent_write = now - state.wrote[2] < OVERWRITE_WINDOW_SECONDS
+    if not thorough or not (group.unlaunched_units or state.failure_reason or recent_write):
         return []
     return autoscaling.activities(group.name, now - ACTIVITY_WINDOW_SECONDS)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.demand import pool_demand
-from firstbell.capacity.failures import FALLS_BACK, Reason, lowered_by_us
+from firstbell.capacity.failures import FALLS_BACK, Reason, being_refreshed, lowered_by_us
 from firstbell.capacity.lending import borrowed, covered_elsewhere, lend, refused_elsewhere, stand_in
 from firstbell.capacity.reservations import Phase
 from firstbell.capacity.sizing import Coverage, SizePlan, plan_size
@@ -99,9 +99,12 @@ class Looker:
             now=now,
             at_least=lowered_by_us(activities, state.wrote),
         )
-        acted = (
-            act(self.autoscaling, pool.name, group, state, seen, plan, self.telemetry, now) if acts else Acted(state)
-        )
+        refreshed = being_refreshed(activities, now)
+        acted = Acted(state)
+        if acts:
+            acted = act(
+                self.autoscaling, pool.name, group, state, seen, plan, self.telemetry, now, being_refreshed=refreshed
+            )
         state = self._with_neighbours(pool, view, acted.state, plan, own, now)
         held = hold(self.connect, seen, state, wanted=bool(own)) if self.thorough and acts else Held(state)
         state = held.state
@@ -116,7 +119,7 @@ class Looker:
             nodes=seen.usable_nodes,
             running=running_at(activities),
             headroom_known=seen.sight.known,
-            obstacle=_obstacle(view, state, group, plan, acted.busy, now),
+            obstacle=_obstacle(view, state, group, plan, acted.busy, now, being_refreshed=refreshed),
             unbought=(plan.raises and (view.paused or bool(acted.busy))) or state.contested(now),
             lent=state.overflow,
             covered_elsewhere=covered_elsewhere(state, view.pools),
@@ -168,18 +171,26 @@ def live_reservations(pool: Pool, view: LedgerView, now: float) -> tuple[Reserva
 
 
 def _obstacle(
-    view: LedgerView, state: PoolState, group: Group, plan: SizePlan, busy: str, now: float
+    view: LedgerView,
+    state: PoolState,
+    group: Group,
+    plan: SizePlan,
+    busy: str,
+    now: float,
+    *,
+    being_refreshed: bool,
 ) -> tuple[Reason, str]:
     """What keeps the pool from having room for all, most telling first."""
+    beside = "; an instance refresh is replacing instances of the group" if being_refreshed else ""
     if view.paused:
         return Reason.PAUSED, "an operator paused Firstbell"
     if state.backs_off(now) and state.failure_reason:
-        return Reason(state.failure_reason), state.failure_detail
+        return Reason(state.failure_reason), state.failure_detail + beside
     if state.contested(now):
         return Reason.OTHER_WRITER, "another writer lowers this group: undone three times within 15 minutes"
     if busy:
-        return Reason.BUSY_GROUP, busy
+        return Reason.BUSY_GROUP, busy + beside
     if plan.capped:
         never = f"; no node joined from {', '.join(plan.never_joined)}" if plan.never_joined else ""
-        return Reason.MAX_SIZE, f"{plan.needed} units are needed and MaxSize is {group.max_size}{never}"
+        return Reason.MAX_SIZE, f"{plan.needed} units are needed and MaxSize is {group.max_size}{never}{beside}"
     return Reason.UNPLACEABLE, "no node that the group launches takes these pods"
