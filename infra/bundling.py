@@ -30,9 +30,10 @@ class CannotBundle(Exception):
 
 
 def bundle(folder: Path, settings: Mapping[str, Any], target: Target) -> None:
-    """Fill `folder` with the package, its dependencies for `target`, and the resolved operator's file.
+    """Fill `folder` with the package, its dependencies for `target`, the bytecode of both where this machine has a
+    Python of the target's version, and the resolved operator's file.
 
-    The same inputs give the same bytes on every machine. Raises CannotBundle.
+    The same inputs give the same bytes on every machine, and the same bytecode. Raises CannotBundle.
     """
     if not any(target.wheels.glob("*.whl")):
         raise CannotBundle(f"no wheels in {target.wheels}; run `make setup` (or python -m infra.wheels {target.name})")
@@ -55,7 +56,27 @@ def bundle(folder: Path, settings: Mapping[str, Any], target: Target) -> None:
     shutil.copytree(
         FUNCTIONS / "firstbell", folder / "firstbell", ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
     )
+    _compile(folder, target)
     (folder / RESOLVED_FILE).write_text(json.dumps(settings, sort_keys=True), encoding="utf-8")
+
+
+def _compile(folder: Path, target: Target) -> None:
+    """Lambda's code folder is read-only, so what is not compiled here is compiled at every cold start, which takes
+    three quarters of one (docs/adr/0010-cold-start.md). No source is looked at any more when it is imported."""
+    python = next((name for name in (sys.executable, f"python{target.python_version}") if _is_a(name, target)), None)
+    if python is not None:
+        options = ("-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder), str(folder))
+        subprocess.run([python, "-I", "-m", "compileall", *options], check=True, stdout=subprocess.DEVNULL)
+
+
+def _is_a(python: str, target: Target) -> bool:
+    """A name on PATH may stand for nothing, or for another version."""
+    program = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        answer = subprocess.run([python, "-I", "-c", program], capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    return answer.stdout.strip() == target.python_version
 
 
 @jsii.implements(ILocalBundling)

@@ -22,6 +22,7 @@ class Target:
     """Where functions run: which Python, on which machine."""
 
     name: str
+    python_version: str
     pip_options: tuple[str, ...] = ()
     """What makes pip choose wheels of another Python and machine than its own; empty = its own."""
 
@@ -32,6 +33,7 @@ class Target:
 
 LAMBDA = Target(
     "cp313-aarch64",
+    "3.13",
     (
         *("--python-version", "3.13", "--implementation", "cp", "--abi", "cp313", "--abi", "abi3", "--abi", "none"),
         # The python3.13 runtime is Amazon Linux 2023 with glibc 2.34
@@ -40,7 +42,7 @@ LAMBDA = Target(
         *("--platform", "manylinux_2_17_aarch64"),
     ),
 )
-HOST = Target("host")
+HOST = Target("host", f"{sys.version_info.major}.{sys.version_info.minor}")
 TARGETS = {target.name: target for target in (LAMBDA, HOST)}
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,8 +82,20 @@ def test_nothing_in_it_names_the_machine_that_made_it(for_lambda: Path) -> None:
     assert not [path for path in files(for_lambda) if any(name in path.read_bytes() for name in here)]
 
 
-def test_no_compiled_python_is_in_it(for_lambda: Path) -> None:
-    assert not [path for path in for_lambda.rglob("*") if path.suffix == ".pyc" or path.name == "__pycache__"]
+def test_every_module_in_it_is_compiled_for_the_python_that_runs_it(for_host: Path) -> None:
+    """Unchecked (PEP 552), because the zip's file times are not the sources' own."""
+    for source in for_host.rglob("*.py"):
+        compiled = Path(importlib.util.cache_from_source(str(source))).read_bytes()
+        assert compiled[:4] == importlib.util.MAGIC_NUMBER
+        assert struct.unpack_from("<I", compiled, 4) == (0b01,)
+
+
+def test_a_machine_without_lambdas_python_ships_the_sources_alone(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    bundle(tmp_path, settings, replace(LAMBDA, python_version="3.99"))
+    assert not list(tmp_path.rglob("*.pyc"))
 
 
 def test_it_stays_well_under_lambdas_limit(for_lambda: Path) -> None:
@@ -110,12 +124,12 @@ def test_it_has_the_handler_of_every_function(for_lambda: Path) -> None:
 
 def test_missing_wheels_are_an_error_that_says_what_to_do(settings: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(CannotBundle, match="make setup"):
-        bundle(tmp_path, settings, Target("never-downloaded"))
+        bundle(tmp_path, settings, Target("never-downloaded", "3.13"))
 
 
 def test_a_failure_stops_the_synth_and_does_not_fall_back_to_docker(settings: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(CannotBundle):
-        LocalBundling(settings, Target("never-downloaded")).try_bundle(str(tmp_path))
+        LocalBundling(settings, Target("never-downloaded", "3.13")).try_bundle(str(tmp_path))
 
 
 def synth(folder: Path, file: Path, **context: str) -> subprocess.CompletedProcess[str]:
