@@ -119,9 +119,7 @@ def test_what_was_known_before_is_not_told_again() -> None:
 
 
 def test_case_35_a_foreign_value_that_we_overwrote_is_found_in_the_cause() -> None:
-    cause = (
-        "At 2026-12-01T08:00:00Z a user request explicitly set group desired capacity changing the desired capacity "
-    )
+    cause = "At 2026-12-01T08:00:00Z a user request explicitly set group desired capacity changing the desired "
     assert lowered_by_us([launch(cause=cause + "capacity from 25 to 22.")], (20, 22, NOW)) == 25
     assert lowered_by_us([launch(cause=cause + "capacity from 20 to 22.")], (20, 22, NOW)) == 0
     assert lowered_by_us([launch(cause=cause + "capacity from 25 to 22.", at=NOW - 300)], (20, 22, NOW)) == 0
