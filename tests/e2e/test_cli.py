@@ -23,7 +23,9 @@ def state_dir(school: Deployed) -> Path:
 
 
 def firstbell(state_dir: Path, *arguments: str, code: int | None = 0) -> dict[str, Any]:
-    """What a command prints with `--json`; `code` None = whatever it ends with. It finds AWS, the cluster and the operator's file by `--local` alone."""
+    """What a command prints with `--json`. It finds AWS, the cluster and the operator's file by `--local` alone.
+
+    It has to end with `code`, if one is given."""
     ran = subprocess.run(
         [sys.executable, "-m", "cli", *arguments, "--local", str(state_dir), "--json"],
         cwd=ROOT,
