@@ -78,6 +78,12 @@ class Reservation:
         """Whether it can still ask for capacity, now or later."""
         return not self.cancelled_at and now < self.ends_at
 
+    def in_place_of(self, earlier: Reservation) -> Reservation:
+        """A correction keeps since when nodes have been on their way for its reference."""
+        if earlier.pool != self.pool or earlier.cancelled_at:
+            return self
+        return replace(self, progress=replace(self.progress, asked_at=earlier.progress.asked_at))
+
     @property
     def forget_at(self) -> float:
         return self.ends_at + REMEMBERED_SECONDS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.quantities import InvalidQuantity, cpu_millicores, whole_units
-from firstbell.capacity.reservations import Progress, Reservation, promised_pods, supersedes
+from firstbell.capacity.reservations import Reservation, promised_pods, supersedes
 from firstbell.capacity.resources import Resources
 
 if TYPE_CHECKING:
@@ -125,9 +125,7 @@ def _against_stored(
         return Repeated(earlier)
     if refusal := _beyond_caps(wanted, portal, stored, now):
         return refusal
-    if earlier is not None and earlier.pool == wanted.pool and not earlier.cancelled_at:
-        wanted = replace(wanted, progress=Progress(asked_at=earlier.progress.asked_at))
-    return Admitted(wanted, replaces=earlier)
+    return Admitted(wanted.in_place_of(earlier) if earlier else wanted, replaces=earlier)
 
 
 def _unlisted(origin: Origin, cluster: Cluster) -> str:
