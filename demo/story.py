@@ -27,7 +27,7 @@ POOL = "notebook-m5-2xlarge"
 TWIN = "notebook-m5-2xlarge-twin"
 CLASSES = {"bio101": 40, "physics": 120}
 POD = {"cpu": "500m", "memory": "2Gi"}
-ARRIVAL_SECONDS = 12.0
+ARRIVAL_SECONDS = 15.0
 PATIENCE_SECONDS = 180.0
 POLL_SECONDS = 0.2
 
