@@ -1,4 +1,4 @@
-"""Looks at pools as the functions do and writes nothing: pools in `observe`, no lease, no memory, no metric."""
+"""Looks at pools as tick does and writes nothing: pools in `observe`, no lease, no memory, no metric."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Observer:
             telemetry=Silence(),
             group_name=connection.group_name,
             connect=connection.cluster,
-            thorough=False,
+            thorough=True,  # as tick looks: launches that failed are seen, and in `observe` no node is held
         )
 
     def look(self, pool: str, view: LedgerView, now: float) -> Look:
