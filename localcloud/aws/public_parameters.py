@@ -20,7 +20,7 @@ IMAGES = ("x86_64/standard", "x86_64/nvidia", "arm64/standard")
 
 
 def install() -> None:
-    """Publish them where ministack starts: in its own account and region. UpstreamChanged where they are kept elsewhere."""
+    """Publish them in ministack's own account and region. UpstreamChanged where they are kept elsewhere."""
     from ministack.services import ssm
 
     require(ssm, "_parameters", "_param_arn")
