@@ -72,7 +72,6 @@ class CapabilityFunction(Construct):
             tracing=lambda_.Tracing.ACTIVE,
             environment={
                 **environment,
-                "POWERTOOLS_SERVICE_NAME": capability,
                 "POWERTOOLS_METRICS_NAMESPACE": "Firstbell",
                 "POWERTOOLS_LOG_LEVEL": "INFO",
             },

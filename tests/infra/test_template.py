@@ -34,7 +34,8 @@ def test_every_function_knows_its_bus_and_its_ledger(shipped: Synthesized, name:
     assert variables["FIRSTBELL_BUS"] == {"Ref": shipped.logical_id("AWS::Events::EventBus", Name="firstbell-hub")}
     table = shipped.logical_id("AWS::DynamoDB::Table", TableName="firstbell-hub")
     assert variables["FIRSTBELL_LEDGER"] == {"Ref": table}
-    assert variables["POWERTOOLS_SERVICE_NAME"] == name.rsplit("-", 1)[1]
+    # It would become a dimension of every metric, which no alarm or widget names.
+    assert "POWERTOOLS_SERVICE_NAME" not in variables
     assert variables["POWERTOOLS_METRICS_NAMESPACE"] == "Firstbell"
 
 

@@ -18,7 +18,7 @@ from firstbell.wiring import Wiring
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-logger = Logger()
+logger = Logger(service="idle")
 
 
 @cache

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from firstbell.interruption.assembly import InterruptionWiring
 
-logger = Logger()
+logger = Logger(service="interruption")
 
 
 @cache

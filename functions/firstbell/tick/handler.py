@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LAUNCH_FAILED = "EC2 Instance Launch Unsuccessful"
 
-logger = Logger()
+logger = Logger(service="tick")
 
 
 @cache
