@@ -52,7 +52,7 @@ def spelled(path: Path) -> str:
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
-        elif "." in step or "/" in step:
+        elif not step or "." in step or "/" in step:
             text += f"[{step!r}]"
         else:
             text += f".{step}" if text else step
@@ -60,7 +60,9 @@ def spelled(path: Path) -> str:
 
 
 def _line(file: FilePath, line: int, problem: Problem) -> str:
-    return f"{file}:{line}: {spelled(problem.path)}: {problem.complaint}; allowed: {problem.allowed}"
+    """One line, whatever characters keys and values have."""
+    text = f"{file}:{line}: {spelled(problem.path)}: {problem.complaint}; allowed: {problem.allowed}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _wrong_values(error: ValidationError, document: Any) -> Iterator[Problem]:

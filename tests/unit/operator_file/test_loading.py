@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from infra.operator_file import OperatorFile, WrongFile, load
@@ -352,6 +352,7 @@ def paths_of(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
     return [path, *inner]
 
 
+@example(path=("clusters", 0), value={"\n": 1, "": 2, "\x85": 3})
 @given(
     path=st.sampled_from(paths_of(SMALL)[1:]),
     value=st.recursive(
