@@ -1,11 +1,12 @@
 """Fallback: the shortfall of a pool that cannot launch is asked of its fallback pools, in the operator's order. Pure.
 
-Each pool's state says what it has passed on (`overflow`) and how it stands with what was passed to it (`covered`,
-`refused`). No pool writes another's state, so each can be brought to size on its own, in any order.
+Each pool's state says what it has passed on (`overflow`) and how it stands with what was passed to it (`accepted`,
+`covered`). No pool writes another's state, so each can be brought to size on its own, in any order.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,24 +22,23 @@ if TYPE_CHECKING:
 def lend(
     state: PoolState, shortfalls: Mapping[str, int], fallback: Iterable[tuple[str, PoolState]], now: float
 ) -> PoolState:
-    """The state with `shortfalls` (reference -> pods) passed on; `fallback` is in the operator's order.
+    """The state with `shortfalls` passed on: pods by the reference of each reservation that is still live, 0 for one
+    that the pool itself takes. `fallback` is in the operator's order.
 
-    All of it goes to the first pool that does not back off, what that one cannot take also to the next, and so on. The
-    first keeps being asked for all: were it asked for less once it refused some, it would refuse nothing, be asked for
-    all again, and never rest.
+    What a fallback pool has accepted stays with it, also once this one launches again: a class is not bought twice.
+    Beyond that, all goes to the first that does not back off, and what that one was asked and did not accept to the
+    next as well. The first keeps being asked for all, until the next accepts.
     """
     overflow: dict[str, dict[str, int]] = {}
-    remaining = {reference: pods for reference, pods in shortfalls.items() if pods}
+    remaining = Counter(shortfalls)
     for name, neighbour in fallback:
-        if not remaining:
-            break
-        if neighbour.backs_off(now):
-            continue
-        overflow[name] = remaining
-        asked = state.overflow.get(name, {})
-        # What it refused counts only where it has been asked already.
-        refused = {r: min(pods, neighbour.refused.get(r, 0)) for r, pods in remaining.items() if r in asked}
-        remaining = {r: pods for r, pods in refused.items() if pods}
+        before = {r: pods for r, pods in state.overflow.get(name, {}).items() if r in shortfalls}
+        asked = accepted = _least(before, neighbour.accepted)
+        if not neighbour.backs_off(now):
+            asked = accepted + remaining
+            remaining &= Counter({r: pods - accepted[r] for r, pods in before.items() if r in neighbour.accepted})
+        if asked:
+            overflow[name] = dict(asked)
     return replace(state, overflow=overflow)
 
 
@@ -48,7 +48,7 @@ def borrowed(
     """Reservations of other pools that this one stands in for, each with the pods that were passed on."""
     known = {r.reference: r for r in reservations}
     return [
-        replace(known[reference], pods=pods)
+        replace(known[reference], pods=min(pods, known[reference].pods))
         for name, state in states.items()
         if name != pool.name
         for reference, pods in state.overflow.get(pool.name, {}).items()
@@ -62,24 +62,33 @@ def stand_in(state: PoolState, coverage: Iterable[Coverage]) -> PoolState:
     return replace(
         state,
         covered={c.reference: c.arrived + c.placed for c in coverage},
-        refused={c.reference: c.short for c in coverage if c.short},
+        accepted={c.reference: c.arrived + c.outstanding - c.short for c in coverage},
     )
 
 
-def covered_elsewhere(state: PoolState, states: Mapping[str, PoolState]) -> dict[str, int]:
-    """Reference -> pods that fallback pools cover, arrived ones included."""
-    total: dict[str, int] = {}
+def accepted_elsewhere(state: PoolState, states: Mapping[str, PoolState]) -> Counter[str]:
+    """Reference -> pods that fallback pools see to: arrived there, or with room there, or soon."""
+    return sum((_least(lent, states[n].accepted) for n, lent in state.overflow.items() if n in states), Counter())
+
+
+def covered_elsewhere(state: PoolState, states: Mapping[str, PoolState]) -> Counter[str]:
+    """Reference -> pods that fallback pools have Ready room for, arrived ones included."""
+    return sum((_least(lent, states[n].covered) for n, lent in state.overflow.items() if n in states), Counter())
+
+
+def unanswered(state: PoolState, states: Mapping[str, PoolState]) -> Counter[str]:
+    """Reference -> pods that were passed on to pools which have not looked at them yet."""
+    total = Counter[str]()
     for name, lent in state.overflow.items():
-        for reference, pods in lent.items():
-            theirs = states[name].covered.get(reference, 0) if name in states else 0
-            total[reference] = total.get(reference, 0) + min(pods, theirs)
+        answered = states[name].accepted if name in states else {}
+        total += Counter({r: pods for r, pods in lent.items() if r not in answered})
     return total
 
 
-def refused_elsewhere(state: PoolState, states: Mapping[str, PoolState]) -> dict[str, int]:
-    """Reference -> pods that were passed on and that even the last fallback pool cannot take."""
-    last: dict[str, int] = {}
-    for name, lent in state.overflow.items():
-        for reference, pods in lent.items():
-            last[reference] = min(pods, states[name].refused.get(reference, 0)) if name in states else 0
-    return last
+def without(reservations: Iterable[Reservation], elsewhere: Mapping[str, int]) -> list[Reservation]:
+    """The reservations less the pods that others see to."""
+    return [replace(r, pods=max(0, r.pods - elsewhere.get(r.reference, 0))) for r in reservations]
+
+
+def _least(some: Mapping[str, int], others: Mapping[str, int]) -> Counter[str]:
+    return Counter(some) & Counter(others)

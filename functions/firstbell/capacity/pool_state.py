@@ -51,8 +51,8 @@ class PoolState:
     """Fallback pool -> reference -> pods that this pool cannot take."""
     covered: Mapping[str, int] = field(default_factory=dict)
     """Reference of another pool's overflow -> pods that Ready nodes here cover (arrived ones included)."""
-    refused: Mapping[str, int] = field(default_factory=dict)
-    """Reference of another pool's overflow -> pods that this pool cannot take either."""
+    accepted: Mapping[str, int] = field(default_factory=dict)
+    """The same -> pods that are covered or will be, by nodes on their way."""
     facts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     """Instance type -> "allocatable" and "overhead" of the last live node of that type in this pool."""
     ready_seconds: tuple[float, ...] = ()

@@ -33,6 +33,7 @@ class Coverage:
 
     reference: str
     outstanding: int
+    """Pods that have not arrived, here or in a fallback pool, nor have room there."""
     arrived: int
     placed: int
     """Outstanding pods that usable nodes have room for now."""

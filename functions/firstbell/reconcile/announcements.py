@@ -44,10 +44,10 @@ class Situation:
     """Whether what the plan asks for is not on its way: the obstacle stood in the way of writing it."""
     lent: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Fallback pool -> reference -> pods passed on to it."""
-    covered_elsewhere: Mapping[str, int] = field(default_factory=dict)
-    """Reference -> pods that fallback pools cover already."""
-    refused_elsewhere: Mapping[str, int] = field(default_factory=dict)
-    """Reference -> pods that were passed on and that no fallback pool can take either."""
+    awaited_elsewhere: Mapping[str, int] = field(default_factory=dict)
+    """Reference -> pods that fallback pools will have room for, and do not have yet."""
+    unanswered: Mapping[str, int] = field(default_factory=dict)
+    """Reference -> pods that were passed on just now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,10 @@ def tell(reservation: Reservation, situation: Situation) -> Told:
         progress = replace(progress, ready_at=situation.now)
         outcomes.append(_ready(replace(reservation, progress=progress), coverage, situation))
     short = _short(reservation, coverage, situation)
-    if short is not None and short.reason != progress.short:
+    if short is not None and _fingerprint(short) != progress.short:
         outcomes.append(short)
     became_late = not progress.late and not progress.ready_at and _starts_without(reservation, situation.now)
-    progress = replace(progress, short=short.reason if short else "", late=progress.late or became_late)
+    progress = replace(progress, short=_fingerprint(short) if short else "", late=progress.late or became_late)
     return Told(
         reservation=replace(reservation, progress=progress),
         outcomes=tuple(outcomes),
@@ -109,8 +109,7 @@ def _starts_without(reservation: Reservation, now: float) -> bool:
 
 
 def _covered(coverage: Coverage, situation: Situation) -> bool:
-    elsewhere = situation.covered_elsewhere.get(coverage.reference, 0)
-    return situation.headroom_known and coverage.placed + elsewhere >= coverage.outstanding
+    return situation.headroom_known and coverage.ready and not situation.awaited_elsewhere.get(coverage.reference)
 
 
 def _common(reservation: Reservation, situation: Situation, kind: str) -> _Common:
@@ -157,15 +156,21 @@ def _short(reservation: Reservation, coverage: Coverage, situation: Situation) -
     reason, detail = situation.obstacle
     reference = reservation.reference
     fallback = {pool: pods[reference] for pool, pods in situation.lent.items() if reference in pods}
+    pods_short = max(0, pods_short - situation.unanswered.get(reference, 0))
     return CapacityShort(
-        **_common(reservation, situation, f"short/{reason}"),
+        **_common(reservation, situation, f"short/{reason}" if pods_short else f"short/{reason}/passed-on"),
         pods=reservation.pods,
-        pods_short=situation.refused_elsewhere.get(reference, 0) if fallback else pods_short,
+        pods_short=pods_short,
         reason=str(reason),
         detail=detail,
         remedy=REMEDIES[reason],
         fallback=fallback,
     )
+
+
+def _fingerprint(short: CapacityShort) -> str:
+    """The same while the same is to be said: that fallback pools see to it, and that they do not, are two things."""
+    return short.outcome_id.partition("/short/")[2]
 
 
 def _reject(reservation: Reservation, situation: Situation, why: str) -> Told:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from firstbell.capacity.demand import pool_demand
 from firstbell.capacity.failures import FALLS_BACK, Reason, being_refreshed, lowered_by_us
-from firstbell.capacity.lending import borrowed, covered_elsewhere, lend, refused_elsewhere, stand_in
+from firstbell.capacity.lending import (
+    accepted_elsewhere,
+    borrowed,
+    covered_elsewhere,
+    lend,
+    stand_in,
+    unanswered,
+    without,
+)
 from firstbell.capacity.reservations import Phase
 from firstbell.capacity.sizing import Coverage, SizePlan, plan_size
 from firstbell.capacity.spare import waiting_demand
@@ -79,7 +87,8 @@ class Looker:
         activities = read_activities(self.autoscaling, group, state, thorough=self.thorough, now=now)
         state = with_launches(remember(state, seen), pool.name, group, seen.sight, activities, self.telemetry, now)
         own = live_reservations(pool, view, now)
-        live = (*own, *borrowed(pool, view.reservations, view.pools, now))
+        elsewhere = accepted_elsewhere(state, view.pools)
+        live = (*without(own, elsewhere), *borrowed(pool, view.reservations, view.pools, now))
         shapes = shapes_of(pool, group, state, self.instance_types, reading.daemonsets) if live else []
         lead_seconds = state.lead_seconds(pool.lead_minutes)
         demand = pool_demand(pool, live, bound=seen.bound, pending=seen.pending, lead_seconds=lead_seconds)
@@ -122,8 +131,8 @@ class Looker:
             obstacle=_obstacle(view, state, group, plan, acted.busy, now, being_refreshed=refreshed),
             unbought=(plan.raises and (view.paused or bool(acted.busy))) or state.contested(now),
             lent=state.overflow,
-            covered_elsewhere=covered_elsewhere(state, view.pools),
-            refused_elsewhere=refused_elsewhere(state, view.pools),
+            awaited_elsewhere=elsewhere - covered_elsewhere(state, view.pools),
+            unanswered=unanswered(state, view.pools),
         )
         return Look(state, own, situation, group, seen, again=acted.again or held.again)
 
@@ -158,8 +167,10 @@ class Looker:
         """The state with what is passed on to fallback pools, and how this pool stands in for others."""
         ours = {r.reference for r in own}
         falls_back = state.backs_off(now) and state.failure_reason in FALLS_BACK
-        shortfalls = {ref: c.short for ref, c in plan.coverage.items() if falls_back and ref in ours}
-        fallback = [(name, view.state(name)) for name in pool.fallback if self.settings.pool(name)]
+        shortfalls = {ref: c.short if falls_back else 0 for ref, c in plan.coverage.items() if ref in ours}
+        # A pool that only observes would report what it would buy, and buy nothing.
+        acting = (p for name in pool.fallback if (p := self.settings.pool(name)) and p.mode == "act")
+        fallback = [(p.name, view.state(p.name)) for p in acting]
         state = lend(state, shortfalls, fallback, now)
         return stand_in(state, (c for ref, c in plan.coverage.items() if ref not in ours))
 

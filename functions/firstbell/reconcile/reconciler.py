@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from firstbell.capacity.stages import caused_at
 from firstbell.cloud.bus import OutcomeEvent
 from firstbell.errors import Conflict, RetryLater
+from firstbell.outcomes import CapacityShort
 from firstbell.reconcile.announcements import Told, tell
 from firstbell.reconcile.figures import emit_figures
 
@@ -125,8 +126,8 @@ class Reconciler:
         pool = situation.pool
         for t in told:
             for outcome in t.outcomes:
-                if outcome.DETAIL_TYPE == "Capacity Short":
-                    emit("ShortByReason", pool=pool, reason=t.reservation.progress.short)
+                if isinstance(outcome, CapacityShort):
+                    emit("ShortByReason", pool=pool, reason=outcome.reason)
             if t.became_late:
                 emit("ReservationsLate", pool=pool)
             raised_at, ready_at = t.reservation.progress.raised_at, t.reservation.progress.ready_at
@@ -141,6 +142,6 @@ def _affected(pool: Pool, before: LedgerView, state: PoolState) -> set[str]:
     """Fallback pools whose share changed, and pools for which this one stands in differently than before."""
     earlier = before.state(pool.name)
     lent = {n for n in {*earlier.overflow, *state.overflow} if earlier.overflow.get(n) != state.overflow.get(n)}
-    if (earlier.covered, earlier.refused) != (state.covered, state.refused):
+    if (earlier.covered, earlier.accepted) != (state.covered, state.accepted):
         lent |= {name for name, other in before.pools.items() if pool.name in other.overflow}
     return lent - {pool.name}

@@ -113,7 +113,7 @@ def test_case_39_a_suspended_launch_is_reported_falls_back_and_is_not_bumped_aga
     assert (school.desired(), school.desired("spare")) == (0, 2)
 
 
-def test_insufficient_capacity_falls_back_withdraws_and_comes_back() -> None:
+def test_insufficient_capacity_falls_back_and_withdraws_and_what_is_covered_there_is_not_bought_again() -> None:
     school = two_pools()
     school.deliver(school.signal(2 * PLACES))
     school.fail_launches(INSUFFICIENT)
@@ -126,9 +126,69 @@ def test_insufficient_capacity_falls_back_withdraws_and_comes_back() -> None:
     school.tick()
     school.tick()
     assert [event["reference"] for event in school.said("Capacity Ready")] == ["bio101"]
-    school.minutes(6)  # the back-off is over: it is tried again
+    school.minutes(6)  # the back-off is over
     school.tick()
-    assert school.desired() == 2
+    assert (school.desired(), school.desired("spare")) == (0, 2)
+
+
+def test_after_the_back_off_what_no_fallback_pool_covers_is_tried_again() -> None:
+    school = two_pools()
+    school.change_group("spare", max_size=1)
+    school.deliver(school.signal(2 * PLACES))
+    school.fail_launches(INSUFFICIENT)
+    school.minutes(1)
+    school.tick()
+    school.grow("spare")
+    school.tick()
+    school.tick()
+    assert (school.desired(), school.desired("spare")) == (0, 1)
+    school.minutes(6)
+    school.tick()
+    assert (school.desired(), school.desired("spare")) == (1, 1)
+    school.grow()
+    school.tick()
+    assert [event["reference"] for event in school.said("Capacity Ready")] == ["bio101"]
+
+
+def test_what_a_fallback_pool_loses_it_buys_again_and_if_it_cannot_the_pool_itself_does() -> None:
+    school = two_pools()
+    school.deliver(school.signal(PLACES, hold_minutes=120))
+    school.fail_launches(INSUFFICIENT)
+    school.minutes(1)
+    school.tick()
+    (stand_in,) = school.grow("spare")
+    school.tick()
+    school.minutes(6)
+    school.cluster.remove_node(f"node-{stand_in}")
+    school.change_group("spare", desired=0, members=())
+    school.tick()
+    assert (school.desired(), school.desired("spare")) == (0, 1)
+    school.minutes(1)
+    school.fail_launches(INSUFFICIENT, "spare")
+    school.minutes(1)
+    school.tick()
+    assert (school.desired(), school.desired("spare")) == (1, 0)
+
+
+def test_a_shortfall_that_the_fallback_pool_cannot_take_after_all_is_told() -> None:
+    school = two_pools()
+    school.change_group(suspended=frozenset({"Launch"}))
+    school.deliver(school.signal(PLACES))
+    school.minutes(1)
+    school.fail_launches(INSUFFICIENT, "spare")
+    school.minutes(1)
+    school.tick()
+    assert [(short["reason"], short["pods_short"]) for short in school.said("Capacity Short")] == [
+        ("launch-suspended", 0),
+        ("launch-suspended", PLACES),
+    ]
+
+
+def test_a_fallback_pool_that_only_observes_is_passed_over() -> None:
+    school = School(pools=(pool(fallback=("watched", "spare")), pool("watched", mode="observe"), pool("spare")))
+    school.change_group(suspended=frozenset({"Launch"}))
+    school.deliver(school.signal(2 * PLACES))
+    assert [school.desired(name) for name in ("notebook", "watched", "spare")] == [0, 0, 2]
 
 
 def test_what_one_fallback_pool_cannot_take_goes_to_the_next_in_the_operators_order() -> None:
