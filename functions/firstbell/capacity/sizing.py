@@ -81,15 +81,17 @@ def plan_size(
     failing: bool,
     now: float,
     at_least: int = 0,
+    obstacle: str = "",
 ) -> SizePlan:
     """Brings the pool to what `demand` needs.
 
     base = units of every non-terminating member + units asked for and not launched; needed = base + the new nodes that
     neither usable nodes nor those in flight cover; desired = max(read now, needed), at most MaxSize. While the pool is
     `failing` (it backs off, or may not launch) nothing is asked for and unlaunched units cover nothing. `at_least` is a
-    desired capacity of somebody else's that we overwrote and owe back.
+    desired capacity of somebody else's that we overwrote and owe back. `obstacle` says why the nodes of the group can't
+    be reckoned with, where they can't.
     """
-    impossible = {r.reference: why for r in live if (why := why_impossible(r, shapes))}
+    impossible = {r.reference: why for r in live if (why := obstacle or why_impossible(r, shapes))}
     items = tuple(_within(item, group.zones) for item in demand.items if item.key not in impossible)
     coming = [_empty_node(m, shapes) for m in in_flight(group, state, sight, live, now) if shapes]
     there = (*sight.usable, *coming)
@@ -129,8 +131,6 @@ def plan_size(
 
 def why_impossible(reservation: Reservation, shapes: Sequence[NodeShape]) -> str:
     """Why the reservation's pod does not fit on some node that the group may launch; empty where it fits on each."""
-    if not shapes:
-        return "no instance type of the group is known to EC2"
     try:
         for shape in shapes:
             density(shape, reservation.pod)

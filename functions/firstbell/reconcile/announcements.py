@@ -174,6 +174,9 @@ def _fingerprint(short: CapacityShort) -> str:
 
 
 def _reject(reservation: Reservation, situation: Situation, why: str) -> Told:
-    problem = FieldProblem("pod", f"{why}; allowed: a pod that fits on every node of the pool")
+    if situation.shapes:
+        problem = FieldProblem("pod", f"{why}; allowed: a pod that fits on every node of the pool")
+    else:
+        problem = FieldProblem("pool", f"{why}; allowed: a pool whose instance types can be reckoned with")
     rejected = SignalRejected(**_common(reservation, situation, "rejected"), problems=[problem])
     return Told(replace(reservation, cancelled_at=situation.now), (rejected,))

@@ -26,7 +26,7 @@ from firstbell.reconcile.announcements import Situation
 from firstbell.reconcile.holds import Held, hold
 from firstbell.reconcile.launches import read_activities, with_launches
 from firstbell.reconcile.reopening import reopen
-from firstbell.reconcile.shapes import remember, remembered_overhead, shapes_of
+from firstbell.reconcile.shapes import Launchable, launchable, remember, remembered_overhead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ class Looker:
         own = live_reservations(pool, view, now)
         elsewhere = accepted_elsewhere(state, view.pools)
         live = (*without(own, elsewhere), *borrowed(pool, view.reservations, view.pools, now))
-        shapes = shapes_of(pool, group, state, self.instance_types, reading.daemonsets) if live else []
+        offer = launchable(pool, group, state, self.instance_types, reading.daemonsets) if live else Launchable()
         lead_seconds = state.lead_seconds(pool.lead_minutes)
         demand = pool_demand(pool, live, bound=seen.bound, pending=seen.pending, lead_seconds=lead_seconds)
         acts = pool.mode == "act" and not view.paused
@@ -103,10 +103,11 @@ class Looker:
             seen.sight,
             demand,
             live,
-            shapes,
+            offer.shapes,
             failing=state.backs_off(now),
             now=now,
             at_least=lowered_by_us(activities, state.wrote),
+            obstacle=offer.obstacle,
         )
         refreshed = being_refreshed(activities, now)
         acted = Acted(state)
@@ -122,7 +123,7 @@ class Looker:
             pool=pool.name,
             mode="paused" if view.paused else pool.mode,
             plan=plan,
-            shapes=shapes,
+            shapes=offer.shapes,
             lead_seconds=lead_seconds,
             now=now,
             nodes=seen.usable_nodes,
@@ -172,7 +173,8 @@ class Looker:
         acting = (p for name in pool.fallback if (p := self.settings.pool(name)) and p.mode == "act")
         fallback = [(p.name, view.state(p.name)) for p in acting]
         state = lend(state, shortfalls, fallback, now)
-        return stand_in(state, (c for ref, c in plan.coverage.items() if ref not in ours))
+        nothing = (Coverage(ref, outstanding=0, arrived=0, placed=0, short=0) for ref in plan.impossible)
+        return stand_in(state, (c for c in (*plan.coverage.values(), *nothing) if c.reference not in ours))
 
 
 def live_reservations(pool: Pool, view: LedgerView, now: float) -> tuple[Reservation, ...]:

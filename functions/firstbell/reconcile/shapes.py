@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.allocatable import estimated_allocatable
 from firstbell.capacity.daemonsets import daemonset_overhead
-from firstbell.capacity.density import NodeShape
+from firstbell.capacity.density import CannotPlace, NodeShape
 from firstbell.capacity.instance_types import node_labels
 from firstbell.capacity.resources import Resources
 
@@ -39,17 +39,28 @@ def remember(state: PoolState, seen: PoolSight) -> PoolState:
     return replace(state, facts=facts)
 
 
-def shapes_of(
+@dataclass(frozen=True, slots=True)
+class Launchable:
+    """The nodes that a group may launch."""
+
+    shapes: tuple[NodeShape, ...] = ()
+    obstacle: str = ""
+    """Why one of its types can be no node of the pool, or is not known: no density holds for such a group."""
+
+
+def launchable(
     pool: Pool,
     group: Group,
     state: PoolState,
     instance_types: InstanceTypes,
     daemonsets: Callable[[], list[DaemonSet]],
-) -> list[NodeShape]:
-    """One shape a type: remembered of a live node, else computed (`estimated`); absent where EC2 does not know it.
+) -> Launchable:
+    """One shape a type: remembered of a live node, else computed (`estimated`).
 
     `state` has been brought up to date with `remember`, so that live nodes come first.
     """
+    if not group.instance_types:
+        return Launchable(obstacle=f"group {group.name} names no instance type and has no instance to go by")
     to_compute = [name for name in group.instance_types if name not in state.facts]
     described = instance_types.describe(to_compute).facts if to_compute else {}
     shapes = []
@@ -58,9 +69,14 @@ def shapes_of(
         if name in state.facts:
             known = {part: Resources(**amounts) for part, amounts in state.facts[name].items()}
             shapes.append(NodeShape(name, known["allocatable"], known["overhead"], estimated=False, weight=weight))
-        elif name in described:
-            shapes.append(_computed(pool, described[name], daemonsets(), weight))
-    return shapes
+        elif name not in described:
+            return Launchable(obstacle=f"EC2 knows no instance type {name} in this region")
+        else:
+            try:
+                shapes.append(_computed(pool, described[name], daemonsets(), weight))
+            except CannotPlace as error:
+                return Launchable(obstacle=error.reason)
+    return Launchable(tuple(shapes))
 
 
 def _computed(pool: Pool, facts: InstanceTypeFacts, daemonsets: list[DaemonSet], weight: int) -> NodeShape:
