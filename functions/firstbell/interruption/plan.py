@@ -34,7 +34,7 @@ UNREACHABLE_SECONDS = 30.0
 """How long a node may be NotReady before its drain is over: its kubelet will confirm nothing any more."""
 HEARTBEAT_SHARE = 0.4
 """Of the hook's heartbeat timeout; below one half, so that one lost heartbeat loses nothing."""
-FIRST_LOOK_SECONDS = 3.0
+FIRST_LOOK_SECONDS = 4.0
 SLOWEST_LOOK_SECONDS = 30.0
 
 INTERRUPTION_TAINT = "firstbell.dev/interruption"
@@ -196,4 +196,4 @@ def _critical(pod: Pod) -> bool:
 def _pause_seconds(drain: Drain, blocked: int, now: float) -> float:
     if blocked:
         return float(min(FIRST_LOOK_SECONDS * 2**drain.blocked_passes, SLOWEST_LOOK_SECONDS))
-    return min(max(FIRST_LOOK_SECONDS, (now - drain.cordoned_at) / 4), SLOWEST_LOOK_SECONDS)
+    return min(max(FIRST_LOOK_SECONDS, (now - drain.cordoned_at) / 2), SLOWEST_LOOK_SECONDS)

@@ -9,12 +9,12 @@ from firstbell.capacity.scheduling import selects
 from firstbell.capacity.sight import pods_by_node, see_pool
 from firstbell.cloud.drain_ledger import Detached
 from firstbell.cluster.cordons import mark_of
-from firstbell.errors import Conflict, FirstbellError, NotFound
+from firstbell.errors import FirstbellError
 from firstbell.interruption.notices import Kind
 from firstbell.interruption.replacement import Doomed, Replacement, plan_replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from firstbell.capacity.cluster_view import Node, Pod
     from firstbell.capacity.groups import Group
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 WORTH_IT_SECONDS = 30.0
 """With less time than this to the deadline Auto Scaling's own replacement is hardly later."""
-SIZED_BY_ANOTHER = "not needed, but another run of ours is bringing the pool to size"
 TOO_LATE = "left: too late to be sooner than the group itself"
 
 
@@ -43,100 +42,88 @@ class Replacer:
     telemetry: Telemetry
     clock: Callable[[], float]
     holder: str
-    """Unique to this invocation: it holds the pool's lease while desired is lowered."""
+    """Unique to this invocation: it holds the pool's lease while it decides."""
 
     def replace(self, passes: Sequence[Pass]) -> None:
-        """Decides once for each of these Spot drains, and acts. Its failure holds up no eviction: what could not be
-        decided now is decided in the next pass."""
+        """Decides for these Spot drains, and acts. Its failure holds up no eviction: what could not be decided now is
+        decided in the next pass."""
         for one in passes:
             if one.drain.deadline - self.clock() < WORTH_IT_SECONDS:
                 one.drain = replace(one.drain, replacement=TOO_LATE)
         due = [one for one in passes if not one.drain.replacement]
-        if not due:
+        for pool, group_name in {one.pool.name: (one.pool, one.drain.group) for one in due}.values():
+            own = [one for one in due if one.pool is pool]
+            try:
+                self._decide_alone(pool, group_name, own)
+            except FirstbellError as error:
+                self.telemetry.log.warning("replacement not decided", pool=pool.name, error=str(error))
+
+    def _decide_alone(self, pool: Pool, group_name: str, due: Sequence[Pass]) -> None:
+        """Of a storm's invocations one decides, for every doomed node of the pool, so that no free place is promised
+        twice; under the lease that serialises our writers of desired. The others find it done in their next pass."""
+        lease = self.ledger.lease(pool.name, self.holder, self.clock(), changed=False)
+        if lease is None:
             return
         try:
-            nodes, on_node = self.cluster.nodes(), pods_by_node(self.cluster.pods())
-            reserved = {r.pool for r in self.ledger.read().reservations if r.open_at(self.clock())}
-            groups = self.autoscaling.describe({one.drain.group for one in due if one.drain.group})
-            for (pool_name, group_name), pool in {(one.pool.name, one.drain.group): one.pool for one in due}.items():
-                own = [one for one in due if (one.pool.name, one.drain.group) == (pool_name, group_name)]
-                if group_name in groups:
-                    self._replace_in(pool, groups[group_name], own, nodes, on_node, pool_name in reserved)
-        except FirstbellError as error:
-            self.telemetry.log.warning("replacement not decided", error=str(error))
-
-    def _replace_in(
-        self,
-        pool: Pool,
-        group: Group,
-        due: Sequence[Pass],
-        nodes: Sequence[Node],
-        on_node: dict[str, list[Pod]],
-        reserved: bool,
-    ) -> None:
-        if pool.stateful:
-            self.telemetry.log.error("pods that must not be lost run on Spot instances", pool=pool.name)
-            self.telemetry.emit("StatefulOnSpot", len(due), pool=pool.name)
-        sight = see_pool(
-            pool,
-            self.settings.pools,
-            group,
-            nodes,
-            on_node,
-            system_namespaces=self.settings.system_namespaces,
-            expected_overhead={},
-            now=self.clock(),
-        )
-        plan = plan_replacement(
-            pool,
-            group,
-            sight,
-            _doomed(pool, group, due, nodes, on_node),
-            {one.drain.instance_id for one in due},
-            system_namespaces=self.settings.system_namespaces,
-            reserved=reserved,
-        )
-        plan = self._carry_out(pool, group, plan)
+            group = self.autoscaling.describe({group_name} - {""}).get(group_name)
+            plan = self._decide(pool, group, due) if group else Replacement()
+        finally:
+            self.ledger.abandon(lease)
         for one in due:
             one.drain = replace(one.drain, replacement=_said(plan, one.drain.instance_id))
 
-    def _carry_out(self, pool: Pool, group: Group, plan: Replacement) -> Replacement:
-        """Returns what was done of the plan."""
-        if plan.replaced:
-            self._detach(pool, group, plan.replaced, decrement=False)
-            self.telemetry.emit("InstancesReplaced", len(plan.replaced), pool=pool.name)
-        if not plan.released:
-            return plan
-        lease = self.ledger.lease(pool.name, self.holder, self.clock(), changed=False)
-        if lease is None:
-            return Replacement(plan.replaced, (), {**plan.left, **dict.fromkeys(plan.released, SIZED_BY_ANOTHER)})
-        try:
-            self._detach(pool, group, plan.released, decrement=True)
-        finally:
-            self.ledger.abandon(lease)
-        self.telemetry.emit("InstancesReleased", len(plan.released), pool=pool.name)
+    def _decide(self, pool: Pool, group: Group, due: Sequence[Pass]) -> Replacement:
+        own = {one.drain.instance_id for one in due}
+        if not own & {m.instance_id for m in group.members if m.lifecycle == "InService"}:
+            return Replacement()
+        if pool.stateful:
+            self.telemetry.log.error("pods that must not be lost run on Spot instances", pool=pool.name)
+            self.telemetry.emit("StatefulOnSpot", len(due), pool=pool.name)
+        nodes, on_node = self.cluster.nodes(), pods_by_node(self.cluster.pods())
+        doomed = _doomed(pool, group, own, nodes, on_node)
+        plan = plan_replacement(
+            pool,
+            group,
+            see_pool(
+                pool,
+                self.settings.pools,
+                group,
+                nodes,
+                on_node,
+                system_namespaces=self.settings.system_namespaces,
+                expected_overhead={},
+                now=self.clock(),
+            ),
+            doomed,
+            {one.node.instance_id for one in doomed},
+            system_namespaces=self.settings.system_namespaces,
+            reserved=any(r.pool == pool.name and r.open_at(self.clock()) for r in self.ledger.read().reservations),
+        )
+        self._detach(pool, group, plan.replaced, decrement=False)
+        self._detach(pool, group, plan.released, decrement=True)
         return plan
 
     def _detach(self, pool: Pool, group: Group, instance_ids: Sequence[str], *, decrement: bool) -> None:
         """Remembered first: what is detached belongs to nobody else, and tick ends what Spot did not take. One that
         turns out to be a member still is forgotten by tick."""
+        if not instance_ids:
+            return
         since = self.clock()
         self.drains.remember_detached(Detached(i, pool.name, group.name, since) for i in instance_ids)
-        try:
-            self.autoscaling.detach(group.name, instance_ids, decrement=decrement)
-        except (Conflict, NotFound) as error:
-            self.telemetry.log.warning("instances changed while they were detached", error=str(error))
+        self.autoscaling.detach(group.name, instance_ids, decrement=decrement)
+        name = "InstancesReleased" if decrement else "InstancesReplaced"
+        self.telemetry.emit(name, len(instance_ids), pool=pool.name)
 
 
 def _doomed(
-    pool: Pool, group: Group, due: Iterable[Pass], nodes: Iterable[Node], on_node: dict[str, list[Pod]]
+    pool: Pool, group: Group, own: Collection[str], nodes: Iterable[Node], on_node: dict[str, list[Pod]]
 ) -> list[Doomed]:
     """Every node of the pool that a Spot notice holds back: ours, and those of other invocations."""
-    known = {m.instance_id for m in group.members} | {one.drain.instance_id for one in due}
+    known = {m.instance_id for m in group.members} | set(own)
     found = []
     for node in nodes:
         mark = mark_of(node, "interruption")
-        if mark is None or mark.kind != Kind.SPOT:
+        if mark is None or not (mark.kind == Kind.SPOT or node.instance_id in own):
             continue
         if node.instance_id in known or (pool.labels and selects(pool.labels, node.labels)):
             found.append(Doomed(node, mark.since, tuple(on_node.get(node.name, ()))))
@@ -148,4 +135,4 @@ def _said(plan: Replacement, instance_id: str) -> str:
         return "replaced"
     if instance_id in plan.released:
         return "released"
-    return f"left: {plan.left.get(instance_id, 'its node is gone')}"
+    return f"left: {plan.left.get(instance_id, 'not InService any more: decided before, or gone')}"

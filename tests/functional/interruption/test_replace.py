@@ -82,12 +82,32 @@ def test_nothing_is_let_go_while_a_class_is_announced() -> None:
 
 
 def test_a_pool_that_is_being_sized_is_left_to_its_holder() -> None:
-    scene = Scene(nodes=3, pods=0)
-    scene.reservation_ledger.lease("notebook", "somebody", T, changed=False)
+    """And decided in a later pass, once its lease is free."""
+    scene = full(2)
+    scene.cluster.budget_blocked.add("u-nb-1-1")
+    lease = scene.reservation_ledger.lease("notebook", "somebody", T, changed=False)
+    assert lease is not None
     scene.spot()
-    scene.run()
+    scene.run(until=T + 5)
     assert detached(scene) == []
-    assert scene.drain().replacement.startswith("left: not needed, but another run")
+    scene.reservation_ledger.abandon(lease)
+    scene.run()
+    assert [ids for ids, _ in detached(scene)] == [["i-01"]]
+
+
+def test_of_a_storms_invocations_one_decides_for_all() -> None:
+    scene = full(3)
+    scene.spot("i-01", "i-02", "i-03")
+    scene.invoke()
+    scene.now = T + 3
+    for _ in range(3):
+        scene.invoke(most=1)
+    assert detached(scene) == [(["i-01", "i-02", "i-03"], False)]
+    assert len(scene.calls("pods")) == 1
+    decided = sorted(scene.drain(f"i-0{n}").replacement for n in (1, 2, 3))
+    assert decided[2] == "replaced"
+    assert all(why.startswith("left: not InService any more") for why in decided[:2])
+    assert sorted(one.instance_id for one in scene.ledger.detached()) == ["i-01", "i-02", "i-03"]
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ def test_budgets_are_asked_again_ever_more_slowly() -> None:
         next_pass_at(drain(deadline=T + 7200, blocked_passes=n), steps_of(pod()), blocked=1, now=T + 25) - (T + 25)
         for n in range(6)
     ]
-    assert waits == [3, 6, 12, 24, 30, 30]
+    assert waits == [4, 8, 16, 30, 30, 30]
 
 
 def test_a_pod_that_ends_soon_is_looked_at_when_it_has_ended() -> None:
