@@ -125,11 +125,14 @@ class Workers:
         )
 
     def completions(self, worker: Worker) -> list[Document]:
-        """Calls of CompleteLifecycleAction for the instance, refused ones included."""
+        """Accepted calls of CompleteLifecycleAction for the instance. A pass that is done again asks again, and is told
+        that there is no such action any more."""
         return [
             call
             for call in self._journal("fleet-calls.jsonl")
-            if call["action"] == "CompleteLifecycleAction" and call["parameters"]["InstanceId"] == worker.instance_id
+            if call["action"] == "CompleteLifecycleAction"
+            and call["parameters"]["InstanceId"] == worker.instance_id
+            and call["error"] is None
         ]
 
     def life(self, worker: Worker) -> list[str]:
@@ -138,7 +141,7 @@ class Workers:
     def ignored(self, reason: str) -> float:
         """How many notices the function says that it ignored for this reason."""
         now = datetime.now(UTC)
-        dimensions = {"cluster": "hub", "reason": reason, "service": "interruption"}
+        dimensions = {"cluster": "hub", "reason": reason}
         answer = self._metrics.get_metric_statistics(
             Namespace="Firstbell",
             MetricName="NoticesIgnored",
