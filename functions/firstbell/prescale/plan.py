@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.quantities import InvalidQuantity, cpu_millicores, whole_units
-from firstbell.capacity.reservations import Reservation, promised_pods, supersedes
+from firstbell.capacity.reservations import Reservation, cancel, promised_pods, supersedes
 from firstbell.capacity.resources import Resources
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancellation:
+    reference: str
+    region: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Admitted:
     """To be stored, in place of `replaces`."""
 
@@ -64,7 +71,8 @@ class Admitted:
 class Repeated:
     """Nothing newer than what is stored: a duplicate, a late delivery, or a retry of one that got this far."""
 
-    stored: Reservation
+    pool: str = ""
+    """Where it stands, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +94,8 @@ def admit(
     stored = tuple(stored)
     portal = portal_of(origin, cluster)
     if portal is None:
-        return Refused((("source", _unlisted(origin, cluster)),))
-    problems = [*_addressed_elsewhere(demand, cluster)]
+        return _unlisted(origin, cluster)
+    problems = _addressed_elsewhere(demand.region, demand.cluster, cluster)
     pool = cluster.pool(demand.pool or cluster.default_pool)
     if pool is None:
         allowed = ", ".join(p.name for p in cluster.pools)
@@ -120,27 +128,32 @@ def _against_stored(
 ) -> Admitted | Repeated | Refused:
     earlier = next((r for r in stored if r.reference == wanted.reference), None)
     if earlier is not None and earlier.portal != wanted.portal:
-        return Refused((("reference", f"is {wanted.reference!r}, which another portal uses; choose another"),))
+        return _used_by_another(wanted.reference)
     if earlier is not None and not supersedes(wanted, earlier):
-        return Repeated(earlier)
+        return Repeated(earlier.pool)
     if refusal := _beyond_caps(wanted, portal, stored, now):
         return refusal
     return Admitted(wanted.in_place_of(earlier) if earlier else wanted, replaces=earlier)
 
 
-def _unlisted(origin: Origin, cluster: Cluster) -> str:
+def _used_by_another(reference: str) -> Refused:
+    return Refused((("reference", f"is {reference!r}, which another portal uses; choose another"),))
+
+
+def _unlisted(origin: Origin, cluster: Cluster) -> Refused:
     allowed = ", ".join(f"{p.source} from account {p.account}" for p in cluster.portals) or "no portal is listed"
-    return f"is {origin.source!r} from account {origin.account}; allowed: {allowed}"
+    return Refused((("source", f"is {origin.source!r} from account {origin.account}; allowed: {allowed}"),))
 
 
-def _addressed_elsewhere(demand: Demand, cluster: Cluster) -> list[tuple[str, str]]:
+def _addressed_elsewhere(region: str | None, name: str | None, cluster: Cluster) -> list[tuple[str, str]]:
+    """What is wrong with the region and the cluster that an event names, if it names them."""
     problems = []
-    if demand.region not in cluster.regions:
-        problems.append(("region", f"is {demand.region!r}; allowed: {', '.join(sorted(cluster.regions))}"))
-    elif demand.region != cluster.region:
-        problems.append(("region", f"is {demand.region!r}, which cluster {cluster.regions[demand.region]} serves"))
-    if demand.cluster is not None and demand.cluster != cluster.name:
-        problems.append(("cluster", f"is {demand.cluster!r}; this bus serves {cluster.name}"))
+    if region is not None and region not in cluster.regions:
+        problems.append(("region", f"is {region!r}; allowed: {', '.join(sorted(cluster.regions))}"))
+    elif region is not None and region != cluster.region:
+        problems.append(("region", f"is {region!r}, which cluster {cluster.regions[region]} serves"))
+    if name is not None and name != cluster.name:
+        problems.append(("cluster", f"is {name!r}; this bus serves {cluster.name}"))
     return problems
 
 
@@ -175,6 +188,22 @@ def _pod(asked: PodDemand, pool: Pool | None) -> tuple[Resources, list[tuple[str
         volumes=usual.volumes,
     )
     return pod, problems
+
+
+def end(
+    cancellation: Cancellation, origin: Origin, *, cluster: Cluster, stored: Iterable[Reservation]
+) -> Admitted | Repeated | Refused:
+    """Decides on one cancellation."""
+    portal = portal_of(origin, cluster)
+    if portal is None:
+        return _unlisted(origin, cluster)
+    if problems := _addressed_elsewhere(cancellation.region, cancellation.cluster, cluster):
+        return Refused(tuple(problems))
+    earlier = next((r for r in stored if r.reference == cancellation.reference), None)
+    if earlier is not None and earlier.portal != portal.name:
+        return _used_by_another(cancellation.reference)
+    ended = cancel(earlier, cancellation.reference, portal.name, origin.sent_at)
+    return Admitted(ended, replaces=earlier) if ended else Repeated()
 
 
 def _beyond_caps(wanted: Reservation, portal: Portal, stored: tuple[Reservation, ...], now: float) -> Refused | None:

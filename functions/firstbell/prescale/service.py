@@ -7,11 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firstbell.capacity.reservations import cancel
 from firstbell.cloud.bus import OutcomeEvent
 from firstbell.errors import Conflict, RetryLater
 from firstbell.outcomes import FieldProblem, SignalRejected
-from firstbell.prescale.plan import Admitted, Demand, Origin, PodDemand, Refused, Repeated, admit, portal_of
+from firstbell.prescale.plan import Admitted, Cancellation, Demand, Origin, PodDemand, Refused, Repeated, admit, end
 from firstbell.prescale.signals import (
     DemandCancelled,
     DemandSignal,
@@ -76,10 +75,10 @@ class Prescaler:
             match decision:
                 case Refused(problems):
                     return self._reject(envelope, [FieldProblem(*p) for p in problems], pool=demand.pool)
-                case Repeated(stored):
+                case Repeated(pool):
                     # Perhaps this very signal was stored by a run that died: what is left to do is done now.
                     self.telemetry.emit("SignalsRepeated")
-                    return self._bring(stored.pool, changed=False, view=view)
+                    return self._bring(pool, changed=False, view=view)
                 case Admitted(reservation, replaces):
                     try:
                         stored = self.ledger.store(reservation, replaces, view)
@@ -96,24 +95,21 @@ class Prescaler:
         if isinstance(cancellation, list):
             return self._reject(envelope, cancellation)
         self._name_unknown(DemandCancelled, envelope)
-        portal = portal_of(_origin(envelope), self.settings)
-        if portal is None:
-            return self._reject(envelope, [FieldProblem("source", f"is {envelope.source!r}, which is not listed")])
+        asked = Cancellation(cancellation.reference, cancellation.region, cancellation.cluster)
         for _ in range(MOST_TRIES):
             view = self.ledger.read()
-            stored = view.reservation(cancellation.reference)
-            if stored is not None and stored.portal != portal.name:
-                problem = FieldProblem("reference", f"is {cancellation.reference!r}, which another portal uses")
-                return self._reject(envelope, [problem])
-            ended = cancel(stored, cancellation.reference, portal.name, envelope.time.timestamp())
-            if ended is None:
-                return self.telemetry.emit("SignalsRepeated")
-            try:
-                self.ledger.store(ended, stored, view)
-            except Conflict:
-                self._pause()
-                continue
-            return self.telemetry.emit("SignalsCancelled")
+            match end(asked, _origin(envelope), cluster=self.settings, stored=view.reservations):
+                case Refused(problems):
+                    return self._reject(envelope, [FieldProblem(*p) for p in problems])
+                case Repeated():
+                    return self.telemetry.emit("SignalsRepeated")
+                case Admitted(ended, replaces):
+                    try:
+                        self.ledger.store(ended, replaces, view)
+                    except Conflict:
+                        self._pause()
+                        continue
+                    return self.telemetry.emit("SignalsCancelled")
         raise RetryLater(f"the ledger kept changing through {MOST_TRIES} tries to cancel a reservation")
 
     def _bring(self, *pool_names: str, changed: bool, view: LedgerView) -> None:

@@ -22,6 +22,10 @@ from firstbell.outcomes import FieldProblem
 
 MOST_PODS = 10_000
 MOST_HOLD_MINUTES = 7 * 24 * 60
+LARGEST_REVISION = 2**53 - 1
+"""The largest whole number that every JSON parser keeps; milliseconds since 1970 stay far below."""
+MOST_NAMED = 20
+MOST_CHARACTERS_SHOWN = 60
 _LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 _RFC3339 = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$")
 
@@ -55,7 +59,7 @@ class DemandSignal(BaseModel):
     region: Name
     pods: Annotated[int, Field(ge=1, le=MOST_PODS)]
     reference: Reference | None = None
-    revision: Annotated[int, Field(ge=0)] | None = None
+    revision: Annotated[int, Field(ge=0, le=LARGEST_REVISION)] | None = None
     cluster: Name | None = None
     pool: Name | None = None
     pod: PodRequest | None = None
@@ -89,7 +93,7 @@ _ALLOWED: Mapping[str, str] = {
     "region": "a region that the operator's file lists, as a string",
     "pods": f"a whole number from 1 to {MOST_PODS}",
     "reference": "1 to 63 letters, digits, '.', '_' or '-', beginning and ending with a letter or digit",
-    "revision": "a whole number from 0",
+    "revision": f"a whole number from 0 to {LARGEST_REVISION}",
     "cluster": "the name of the cluster, as a string",
     "pool": "the name of a pool, as a string",
     "pod": 'an object such as {"cpu": "500m", "memory": "2Gi", "gpu": 0}',
@@ -119,8 +123,11 @@ def parse_cancellation(detail: Any) -> DemandCancelled | list[FieldProblem]:
 
 
 def unknown_fields(model: type[BaseModel], detail: Mapping[str, Any]) -> list[str]:
-    """Top-level fields that the model does not know: ignored, and named once in the log."""
-    return sorted(str(name) for name in detail if name not in model.model_fields)
+    """Fields that the model does not know: ignored, and named once in the log, as many as a line should hold."""
+    unknown = [name for name in detail if name not in model.model_fields]
+    if "pod" in model.model_fields and isinstance(detail.get("pod"), dict):
+        unknown += [f"pod.{name}" for name in detail["pod"] if name not in PodRequest.model_fields]
+    return sorted(name[:MOST_CHARACTERS_SHOWN] for name in unknown)[:MOST_NAMED]
 
 
 def _parse(model: type[Model], detail: Any) -> Model | list[FieldProblem]:
@@ -148,4 +155,4 @@ def _at(detail: Mapping[str, Any], path: str) -> Any:
 def shown(value: Any) -> str:
     """A value as a message may carry it: short, whatever was sent."""
     text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= MOST_CHARACTERS_SHOWN else f"{text[: MOST_CHARACTERS_SHOWN - 3]}..."

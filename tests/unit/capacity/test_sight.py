@@ -141,13 +141,14 @@ def test_an_overcommitted_node_has_less_than_nothing_left() -> None:
 
 
 def test_waiting_pods_come_oldest_first_and_those_that_end_do_not_count() -> None:
+    named: dict[str, dict[str, Any]] = {
+        "late": {"created_at": NOW - 5},
+        "early": {"created_at": NOW - 50},
+        "ending": {"created_at": NOW - 60, "terminating": True},
+        "system": {"created_at": NOW - 70, "owner_kind": "DaemonSet"},
+    }
     waiting = [
         replace(pod(name, **changes), node_name="", node_selector={"pool": "notebook"}, tolerations=GUARDED.tolerations)
-        for name, changes in {
-            "late": {"created_at": NOW - 5},
-            "early": {"created_at": NOW - 50},
-            "ending": {"created_at": NOW - 60, "terminating": True},
-            "system": {"created_at": NOW - 70, "owner_kind": "DaemonSet"},
-        }.items()
+        for name, changes in named.items()
     ]
     assert [p.name for p in see(NODE, pods=tuple(waiting)).pending] == ["early", "late"]
