@@ -48,6 +48,10 @@ class HeldLease:
             self._renew()
         return self.lease is not None and not self.demand_changed
 
+    def lasts(self) -> bool:
+        """Whether the lease has not lapsed."""
+        return self.lease is not None and self.clock() < self.lease.until
+
     def remember(self, state: PoolState) -> bool:
         """Saves the state and goes on holding the lease; False where demand changed or somebody else was quicker."""
         if self.lease is None:

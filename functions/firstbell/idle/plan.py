@@ -43,7 +43,7 @@ def decide(
         return replace(verdict, finding=finding, detail=detail)
 
     judged = [settled(verdict) for verdict in verdicts]
-    return [replace(verdict, step=_step(verdict, policy, now)) for verdict in judged]
+    return [replace(verdict, step=_step(verdict, policy, memory, now)) for verdict in judged]
 
 
 def _hindrances(
@@ -85,12 +85,14 @@ def rebalances(group: Group, instance_id: str) -> bool:
     return any(not m.protected_from_scale_in for m in others)
 
 
-def _step(verdict: Verdict, policy: IdlePolicy, now: float) -> Step:
+def _step(verdict: Verdict, policy: IdlePolicy, memory: IdleMemory, now: float) -> Step:
     marked_at = verdict.candidate.marked_at
     if verdict.finding is Finding.LEAVING:
         return Step.KEEP
     if verdict.finding is not Finding.IDLE:
-        return Step.KEEP if marked_at is None else Step.UNCORDON
+        # A run that died may have ended the instance a moment ago: no pod must be let onto its node.
+        doomed = memory.is_leaving(verdict.instance_id, now)
+        return Step.KEEP if marked_at is None or doomed else Step.UNCORDON
     if marked_at is None:
         return Step.CORDON
     return Step.REMOVE if now - marked_at >= policy.settle_seconds else Step.WAIT

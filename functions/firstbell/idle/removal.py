@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from firstbell.capacity.idle_memory import LEAVING_SECONDS
 from firstbell.errors import Conflict, NotFound
 from firstbell.idle.examine import examine
 from firstbell.idle.needs import soon_needed
 from firstbell.idle.plan import decide
 from firstbell.idle.survey import candidate
-from firstbell.idle.verdicts import Finding, Surroundings, Verdict
+from firstbell.idle.verdicts import Finding, Step, Surroundings, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from firstbell.cloud.ledger import Ledger
     from firstbell.cluster.kubernetes import KubernetesCluster
     from firstbell.idle.lease import HeldLease
+
+CALL_SECONDS = 60.0
+"""More than one call to AWS can last, with its retries (`firstbell.cloud.session`)."""
 
 
 class DemandChanged(Exception):
@@ -52,15 +56,21 @@ class Remover:
         evaluation looks again.
         """
         self._check_demand(around, reservations, lease)
-        again = self._look(verdict, group, memory, around)
-        if again.goes:
+        again = self._look(verdict, group, replace(memory, leaving={}), around)
+        if again.goes and self._in_time(verdict, memory, lease):
             try:
                 self.autoscaling.terminate_with_decrement(verdict.instance_id)
             except Conflict as error:
                 return _kept(verdict, Finding.MIN_SIZE, str(error))
             except NotFound:
                 return _kept(verdict, Finding.LEAVING, "its instance is no member any more")
-        return again
+            return again
+        return replace(again, step=Step.WAIT) if again.goes else again
+
+    def _in_time(self, verdict: Verdict, memory: IdleMemory, lease: HeldLease) -> bool:
+        """Whether nobody un-cordons the node until the call that ends its instance is surely over."""
+        set_out_at = memory.leaving.get(verdict.instance_id, 0.0)
+        return lease.lasts() and self.clock() - set_out_at < LEAVING_SECONDS - CALL_SECONDS
 
     def _check_demand(self, around: Surroundings, reservations: tuple[Reservation, ...], lease: HeldLease) -> None:
         if not lease.still_ours(renewed=True):

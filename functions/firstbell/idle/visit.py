@@ -128,8 +128,10 @@ class Visitor:
             waits = still_takes_effect(memory, current, managed=managed, now=self.clock())
             if restored is None and not waits:
                 memory = replace(memory, min_before=None, min_lowered_at=0.0)
-        back = [replace(v, step=Step.UNCORDON) for v in verdicts if v.candidate.marked_at is not None]
-        memory = replace(memory, marked=tuple(v.instance_id for v in back))
+        marked = [v for v in verdicts if v.candidate.marked_at is not None]
+        memory = replace(memory, marked=tuple(v.instance_id for v in marked))
+        now = self.clock()
+        back = [replace(v, step=Step.UNCORDON) for v in marked if not memory.is_leaving(v.instance_id, now)]
         return _Judgement(group, replace(state, idle=memory), back, (), restores_minimum=restored)
 
     def _while_quiet(

@@ -127,6 +127,19 @@ def test_case_51_a_pod_that_is_bound_around_the_cordon_gets_its_node_back(gap: s
     assert "terminate_with_decrement" not in school.written()
 
 
+@pytest.mark.parametrize("gap", ["ledger.read", "describe", "node", "pods_on_node"])
+def test_case_51_a_pod_that_came_in_spite_of_the_cordon_is_seen_right_before_the_end(gap: str) -> None:
+    """Somebody opened the node by hand, or the pod tolerates everything: the survey of the second look is too old."""
+    school = Evening(now=SEVEN_PM)
+    [name] = school.with_nodes(1)
+    school.rounds(4)
+    assert school.marked() == {name}
+    school.faults.once_before("budgets", lambda: school.faults.once_before(gap, lambda: school.seat(name)))
+    school.idle()
+    assert "terminate_with_decrement" not in school.written()
+    assert not school.marked()
+
+
 def test_only_that_instance_is_ended_and_desired_is_never_written() -> None:
     """Case 36: five nodes, four of them with students."""
     school = Evening()

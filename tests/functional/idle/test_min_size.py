@@ -89,7 +89,7 @@ CALLS = ["update_min_size", "ledger.finish", "ledger.lease", "cordon", "terminat
 @pytest.mark.parametrize("call", CALLS)
 def test_what_the_operator_had_survives_runs_that_die(call: str, after_effect: bool) -> None:
     school = school_of(3, min_size=2)
-    for moment, sizes in ((SEVEN_PM + 2 * HOUR, (0, 0, 20)), (MORNING, (2, 2, 20))):
+    for moment, sizes in ((SEVEN_PM + 2 * HOUR, (0, 0, 20)), (MORNING + HOUR, (2, 2, 20))):
         for nth in (1, 2, 3):
             school.faults.fail(call, Crash(), nth=nth, after_effect=after_effect)
         while school.now < moment:
