@@ -11,6 +11,7 @@ All of a cluster's pre-scale state is one partition, so that one consistent Quer
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from firstbell.cloud.refusals import translated
 from firstbell.errors import Conflict, RetryLater
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 30.0
 MOST_ITEMS_IN_A_TRANSACTION = 100
+MARKS = 5
+MARK_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,9 @@ class LedgerView:
 class Ledger:
     """Raises Conflict where a condition failed, RetryLater where DynamoDB throttled or did not answer."""
 
-    def __init__(self, clients: Clients, table: str, cluster: str) -> None:
+    def __init__(self, clients: Clients, table: str, cluster: str, sleep: Callable[[float], None] = time.sleep) -> None:
         self._clients = clients
+        self._sleep = sleep
         self._table = table
         self._pk = f"CLUSTER#{cluster}"
 
@@ -153,13 +157,21 @@ class Ledger:
         return lease
 
     def _mark_dirty(self, pool: str) -> None:
-        with conditional("dynamodb:UpdateItem"):
-            self._clients.dynamodb.update_item(
-                TableName=self._table,
-                Key=self._key(f"POOL#{pool}"),
-                UpdateExpression="ADD dirty :one",
-                ExpressionAttributeValues={":one": number(1)},
-            )
+        """Tried again where it meets the transaction in which the holder gives the lease back; RetryLater at last."""
+        for _ in range(MARKS):
+            try:
+                with conditional("dynamodb:UpdateItem"):
+                    self._clients.dynamodb.update_item(
+                        TableName=self._table,
+                        Key=self._key(f"POOL#{pool}"),
+                        UpdateExpression="ADD dirty :one",
+                        ExpressionAttributeValues={":one": number(1)},
+                    )
+            except Conflict:
+                self._sleep(MARK_PAUSE_SECONDS)
+            else:
+                return
+        raise RetryLater(f"dynamodb:UpdateItem: POOL#{pool} was in a transaction through {MARKS} tries to mark it")
 
     def _take(self, pool: str, holder: str, now: float, *, dirty: int) -> Lease | None:
         until = now + LEASE_SECONDS

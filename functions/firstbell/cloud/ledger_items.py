@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from firstbell.capacity.reservations import Progress, Reservation
 from firstbell.capacity.resources import Resources
 from firstbell.cloud.refusals import code_of, translated
-from firstbell.errors import Conflict
+from firstbell.errors import Conflict, RetryLater
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,11 +23,14 @@ SCHEMA_VERSION = 1
 
 _LOST_RACES = frozenset({"ConditionalCheckFailedException", "TransactionConflictException"})
 _LOST_RACES_IN_TRANSACTION = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+_THROTTLED_IN_TRANSACTION = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
+"""https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html"""
 
 
 @contextmanager
 def conditional(operation: str) -> Iterator[None]:
-    """Translates a failed condition, or a transaction that met another, into Conflict; all else as everywhere.
+    """Translates a failed condition, or a transaction that met another, into Conflict, a throttled one into RetryLater;
+    all else as everywhere.
 
     A cancelled transaction gives a reason an item (TransactWriteItems, "TransactionCanceledException").
     """
@@ -38,6 +41,10 @@ def conditional(operation: str) -> Iterator[None]:
             reasons = {r.get("Code") for r in error.response.get("CancellationReasons", ())}
             if code_of(error) in _LOST_RACES or reasons & _LOST_RACES_IN_TRANSACTION:
                 raise Conflict(f"{operation}: another writer was first") from error
+            if reasons & _THROTTLED_IN_TRANSACTION:
+                throttled = RetryLater(f"{operation}: throttled")
+                throttled.operation = operation
+                raise throttled from error
             raise
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from firstbell.capacity.pool_state import PoolState
 from firstbell.capacity.reservations import Progress, Reservation, cancel
 from firstbell.capacity.resources import Resources
 from firstbell.cloud.ledger import LEASE_SECONDS, Ledger, LedgerView
-from firstbell.errors import Conflict
+from firstbell.errors import Conflict, RetryLater
 from tests.fakes.ledger import FakeLedger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from firstbell.cloud.session import Clients
 
@@ -170,3 +171,62 @@ def test_a_pause_is_seen_by_the_next_reader(ledger: Ledger) -> None:
     assert ledger.read().paused
     ledger.resume()
     assert not ledger.read().paused
+
+
+class Refusing:
+    """A DynamoDB that refuses the first calls of one operation, and is moto's for all else."""
+
+    def __init__(self, clients: Clients, operation: str, code: str, times: int, **more: Any) -> None:
+        self._client, self._operation, self._left = clients.dynamodb, operation, times
+        self._answer = {"Error": {"Code": code, "Message": "made up"}, **more}
+
+    @property
+    def dynamodb(self) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._operation and self._left:
+            self._left -= 1
+            raise ClientError(self._answer, name)  # type: ignore[arg-type]
+        return getattr(self._client, name)
+
+
+def refusing(clients: Clients, operation: str, code: str, times: int = 99, **more: Any) -> Ledger:
+    return Ledger(Refusing(clients, operation, code, times, **more), TABLE, "hub", lambda _: None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("operation", "call"),
+    [
+        ("query", lambda ledger: ledger.read()),
+        ("transact_write_items", lambda ledger: ledger.store(reservation(), None, LedgerView())),
+        ("update_item", lambda ledger: ledger.lease("notebook", "me", NOW, changed=True)),
+    ],
+)
+def test_a_throttled_table_is_tried_again_later_and_never_read_as_empty(
+    clients: Clients, operation: str, call: Callable[[Ledger], object]
+) -> None:
+    with pytest.raises(RetryLater, match="ProvisionedThroughputExceeded"):
+        call(refusing(clients, operation, "ProvisionedThroughputExceededException"))
+
+
+def test_a_throttled_transaction_is_tried_again_later(clients: Clients) -> None:
+    reasons = [{"Code": "None"}, {"Code": "ThrottlingError", "Message": "made up"}]
+    ledger = refusing(clients, "transact_write_items", "TransactionCanceledException", CancellationReasons=reasons)
+    with pytest.raises(RetryLater):
+        ledger.store(reservation(), None, LedgerView())
+
+
+@pytest.mark.parametrize("ledger", ["dynamodb"], indirect=True)
+def test_a_mark_that_meets_a_transaction_is_made_all_the_same(ledger: Ledger, clients: Clients) -> None:
+    """The fake has no transactions to meet."""
+    mine = ledger.lease("notebook", "me", NOW, changed=False)
+    assert mine is not None
+    rival = refusing(clients, "update_item", "TransactionConflictException", times=3)
+    assert rival.lease("notebook", "you", NOW + 1, changed=True) is None
+    assert not ledger.finish(mine, PoolState(), []), "the rival's change is not seen yet"
+
+
+def test_a_mark_that_cannot_be_made_fails_the_run_so_that_it_is_tried_again(clients: Clients) -> None:
+    with pytest.raises(RetryLater):
+        refusing(clients, "update_item", "TransactionConflictException").lease("notebook", "you", NOW, changed=True)
