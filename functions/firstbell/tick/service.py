@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firstbell.capacity.demand import pending_pods_of
-from firstbell.errors import AccessDenied, RetryLater
+from firstbell.errors import AccessDenied, NotFound, RetryLater
 from firstbell.tick.plan import pools_to_visit
 
 if TYPE_CHECKING:
@@ -45,11 +45,18 @@ class Ticker:
 
     def group_failed(self, group: str) -> None:
         """Auto Scaling says that a launch of this group failed: look at its pool at once, not at the next minute."""
-        named = [pool for pool in self.settings.pools if self.reconciler.looker.group_name(pool) == group]
+        named = [pool for pool in self.settings.pools if self._group_of(pool) == group]
         view = self.ledger.read()
         visited = pools_to_visit(named, view.reservations, view.pools, self.clock())
         if visited:
             self.reconciler.bring_to_size(visited, self.read, changed=True)
+
+    def _group_of(self, pool: Pool) -> str:
+        """Empty for a managed node group that has no group (yet): it is not the one that failed."""
+        try:
+            return self.reconciler.looker.group_name(pool)
+        except NotFound:
+            return ""
 
     def _visit(self, pools: Iterable[Pool], reading: ClusterReading) -> list[Exception]:
         errors: list[Exception] = []
@@ -67,7 +74,7 @@ class Ticker:
         """Waiting pods alarm, with or without a reservation. Only Pending pods are listed where nothing else was."""
         try:
             pods = self._pending(reading)
-        except (RetryLater, AccessDenied) as error:
+        except (RetryLater, AccessDenied, NotFound) as error:
             self.telemetry.log.warning("waiting pods could not be counted", error=str(error))
             if isinstance(error, AccessDenied) and reading is None:
                 self.telemetry.emit("ClusterAccessDenied")
