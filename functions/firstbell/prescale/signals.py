@@ -89,7 +89,7 @@ class Envelope(BaseModel):
     detail: Any = None
 
 
-_ALLOWED: Mapping[str, str] = {
+ALLOWED: Mapping[str, str] = {
     "region": "a region that the operator's file lists, as a string",
     "pods": f"a whole number from 1 to {MOST_PODS}",
     "reference": "1 to 63 letters, digits, '.', '_' or '-', beginning and ending with a letter or digit",
@@ -104,6 +104,7 @@ _ALLOWED: Mapping[str, str] = {
     "ends_at": 'RFC 3339 with an offset, such as "2026-12-01T10:30:00-08:00"',
     "hold_minutes": f"a whole number from 1 to {MOST_HOLD_MINUTES}",
 }
+"""What each field may be, in the words of Signal Rejected; the schemas in `schemas/` carry them, too."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -141,7 +142,7 @@ def _parse(model: type[Model], detail: Any) -> Model | list[FieldProblem]:
             # A union reports each member with its own name behind the field's: pod.cpu.str, pod.cpu.int.
             path = ".".join(str(part) for part in entry["loc"][: 2 if entry["loc"][0] == "pod" else 1])
             said = "is missing" if entry["type"] == "missing" else f"is {shown(_at(detail, path))}"
-            problems[path] = FieldProblem(path, f"{said}; allowed: {_ALLOWED[path]}")
+            problems[path] = FieldProblem(path, f"{said}; allowed: {ALLOWED[path]}")
         return list(problems.values())
 
 
