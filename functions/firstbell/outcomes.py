@@ -217,6 +217,7 @@ class PoolKept(Outcome):
 
 
 STAGES: tuple[str, ...] = (
+    "signal_received",
     "desired_raised",
     "instance_running",
     "node_joined",

@@ -32,21 +32,27 @@ def node_stages(
     reservation: Reservation, lead_seconds: float, nodes: Sequence[Node], running: Mapping[str, float]
 ) -> dict[str, float]:
     """Seconds from the cause to each stage that the nodes raised for the reservation have passed, the last of them
-    counting. Nothing where the headroom sufficed. Nodes of other reservations raised at the same time count too: they
-    cannot be told apart.
+    counting. Where the headroom sufficed there is nothing after the signal. Nodes of other reservations raised at the
+    same time count too: they cannot be told apart.
     """
-    raised_at = reservation.progress.raised_at
-    if not raised_at:
-        return {}
     cause = caused_at(reservation, lead_seconds)
+    raised_at = reservation.progress.raised_at
+    stages = {"signal_received": reservation.received_at}
+    if not raised_at:
+        return _since(cause, stages)
     new = [node for node in nodes if node.created_at >= raised_at]
     ran = [running[node.instance_id] for node in new if node.instance_id in running]
-    stages = {"desired_raised": raised_at}
+    stages["desired_raised"] = raised_at
     if ran:
         stages["instance_running"] = max(ran)
     if new:
         stages["node_joined"] = max(node.created_at for node in new)
         stages["node_ready"] = max(node.ready_at for node in new)
+    return _since(cause, stages)
+
+
+def _since(cause: float, stages: Mapping[str, float]) -> dict[str, float]:
+    """A class that was announced early has passed its first stages when its nodes begin to be asked for: at 0."""
     return {stage: round(max(0.0, at - cause), 3) for stage, at in stages.items()}
 
 

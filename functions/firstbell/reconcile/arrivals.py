@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from firstbell.capacity.stages import caused_at, first_pod, node_stages
+from firstbell.capacity.stages import caused_at, first_pod
 from firstbell.errors import FirstbellError
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ class StageClock:
         if pod is None:
             return reservation
         cause = caused_at(reservation, situation.lead_seconds)
-        stages = node_stages(reservation, situation.lead_seconds, situation.nodes, situation.running)
-        stages["first_pod_ready"] = pod.ready_at - cause
+        stages = {"first_pod_ready": pod.ready_at - cause}
         try:
             pull = self.connect().image_pulls(pod.namespace, [pod.uid]).get(pod.uid)
         except FirstbellError:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from firstbell.capacity.groups import Activity, Group
     from firstbell.capacity.joining import Sight
     from firstbell.capacity.pool_state import PoolState
+    from firstbell.capacity.reservations import Reservation
     from firstbell.cloud.autoscaling import AutoScaling
     from firstbell.telemetry import Telemetry
 
@@ -22,12 +23,14 @@ _STANDING = (Reason.LAUNCH_SUSPENDED, Reason.NEVER_JOINED)
 
 
 def read_activities(
-    autoscaling: AutoScaling, group: Group, state: PoolState, *, thorough: bool, now: float
+    autoscaling: AutoScaling, group: Group, state: PoolState, own: Sequence[Reservation], now: float
 ) -> list[Activity]:
-    """Scaling activities, on a thorough look, where they may tell of trouble: units that are not launched, a failure to
-    recover from, or a recent write of ours that may have met another's. None else: it saves a call."""
+    """Scaling activities where they may tell something: units that are not launched, a failure to recover from, a recent
+    write of ours that may have met another's, or instances whose start somebody waits for. None else: it saves a call.
+    """
     recent_write = now - state.wrote[2] < OVERWRITE_WINDOW_SECONDS
-    if not thorough or not (group.unlaunched_units or state.failure_reason or recent_write):
+    awaited = any(r.progress.raised_at and not r.progress.ready_at for r in own)
+    if not (group.unlaunched_units or state.failure_reason or recent_write or awaited):
         return []
     return autoscaling.activities(group.name, now - ACTIVITY_WINDOW_SECONDS)
 

@@ -71,6 +71,8 @@ class Looker:
     group_name: Callable[[Pool], str]
     connect: Callable[[], KubernetesCluster]
     thorough: bool
+    writes: bool = True
+    """False: everything is planned and nothing written, whatever the pools' modes say."""
 
     def look(self, pool: Pool, view: LedgerView, reading: ClusterReading, now: float) -> Look:
         state = view.state(pool.name)
@@ -84,15 +86,15 @@ class Looker:
             now,
             usable_ids=(node.instance_id for node in seen.usable_nodes),
         )
-        activities = read_activities(self.autoscaling, group, state, thorough=self.thorough, now=now)
-        state = with_launches(remember(state, seen), pool.name, group, seen.sight, activities, self.telemetry, now)
         own = live_reservations(pool, view, now)
+        activities = read_activities(self.autoscaling, group, state, own, now) if self.thorough else []
+        state = with_launches(remember(state, seen), pool.name, group, seen.sight, activities, self.telemetry, now)
         elsewhere = accepted_elsewhere(state, view.pools)
         live = (*without(own, elsewhere), *borrowed(pool, view.reservations, view.pools, now))
         offer = launchable(pool, group, state, self.instance_types, reading.daemonsets) if live else Launchable()
         lead_seconds = state.lead_seconds(pool.lead_minutes)
         demand = pool_demand(pool, live, bound=seen.bound, pending=seen.pending, lead_seconds=lead_seconds)
-        acts = pool.mode == "act" and not view.paused
+        acts = self.writes and pool.mode == "act" and not view.paused
         if acts:
             wanted = demand.items if live else waiting_demand(seen.pending)
             seen, state = reopen(self.connect, reading, pool, group, seen, state, wanted, self.telemetry, now)

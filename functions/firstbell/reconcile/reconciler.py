@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from firstbell.capacity.stages import caused_at
 from firstbell.cloud.bus import OutcomeEvent
 from firstbell.errors import Conflict, RetryLater
-from firstbell.outcomes import CapacityShort
+from firstbell.outcomes import CapacityReady, CapacityShort
 from firstbell.reconcile.announcements import Told, tell
 from firstbell.reconcile.figures import emit_figures
 
@@ -128,6 +128,9 @@ class Reconciler:
             for outcome in t.outcomes:
                 if isinstance(outcome, CapacityShort):
                     emit("ShortByReason", pool=pool, reason=outcome.reason)
+                if isinstance(outcome, CapacityReady):
+                    for stage, seconds in outcome.stages.items():
+                        emit("StageSeconds", seconds, pool=pool, stage=stage)
             if t.became_late:
                 emit("ReservationsLate", pool=pool)
             raised_at, ready_at = t.reservation.progress.raised_at, t.reservation.progress.ready_at

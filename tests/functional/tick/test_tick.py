@@ -33,7 +33,12 @@ def test_capacity_is_ready_when_ready_nodes_cover_it_not_when_they_are_on_their_
     school.tick()
     (ready,) = school.said("Capacity Ready")
     assert (ready["reference"], ready["nodes"]) == ("bio101", 2)
-    assert ready["stages"] == {"desired_raised": 0.0, "node_joined": 60.0, "node_ready": 60.0}
+    assert ready["stages"] == {
+        "signal_received": 0.0,
+        "desired_raised": 0.0,
+        "node_joined": 60.0,
+        "node_ready": 60.0,
+    }
     assert school.desired() == 2
 
 
