@@ -1,4 +1,4 @@
-"""Looks at pools as tick does and writes nothing: pools in `observe`, no lease, no memory, no metric."""
+"""Looks at pools as tick does and writes nothing: no group, no node, no lease, no memory, no metric."""
 
 from __future__ import annotations
 
@@ -27,11 +27,7 @@ class Observer:
     """One reading of the cluster for every pool that is looked at."""
 
     def __init__(self, connection: Connection) -> None:
-        # A pod's pool is found by identity, so reading and looker must share these very pools.
-        self.settings = replace(
-            connection.settings, pools=tuple(replace(pool, mode="observe") for pool in connection.settings.pools)
-        )
-        self._modes = {pool.name: pool.mode for pool in connection.settings.pools}
+        self.settings = connection.settings
         self.reading = ClusterReading(connection.cluster, self.settings)
         self._looker = Looker(
             settings=self.settings,
@@ -40,16 +36,15 @@ class Observer:
             telemetry=Silence(),
             group_name=connection.group_name,
             connect=connection.cluster,
-            thorough=True,  # as tick looks: launches that failed are seen, and in `observe` no node is held
+            thorough=True,  # as tick looks: launches that failed are seen
+            writes=False,
         )
 
     def look(self, pool: str, view: LedgerView, now: float) -> Look:
-        """As a function would find it now; the situation carries the pool's own mode."""
+        """As a function would find it now."""
         observed = self.settings.pool(pool)
         assert observed is not None  # noqa: S101  # callers name pools of these settings
-        look = self._looker.look(observed, view, self.reading, now)
-        mode = "paused" if view.paused else self._modes[pool]
-        return replace(look, situation=replace(look.situation, mode=mode))
+        return self._looker.look(observed, view, self.reading, now)
 
     def foresee(self, reservation: Reservation, view: LedgerView, at: float) -> Foresight:
         """What a function would find and say if the reservation were stored, at `at`, with its fallback pools asked."""

@@ -12,6 +12,7 @@ from cli.answers import Exit, answer, counted, moment, reported
 from cli.connection import connected
 from cli.demand import Asked, decide, portal_of, problems_in_words
 from cli.observer import Observer
+from firstbell.errors import RetryLater
 from firstbell.outcomes import CapacityRequested, CapacityShort, SignalRejected, rfc3339
 from firstbell.prescale.plan import Refused, Repeated
 
@@ -69,7 +70,10 @@ def _plan(connection: Connection, asked: Asked, source: str | None, *, as_json: 
         answer({"decision": "refused", "reference": asked.reference, "problems": problems}, words, as_json=as_json)
         raise typer.Exit(Exit.REFUSED)
     repeated = isinstance(decision, Repeated)
-    reservation = decision.stored if isinstance(decision, Repeated) else decision.reservation
+    # What is repeated is what is stored under the same reference.
+    reservation = view.reservation(asked.reference) if isinstance(decision, Repeated) else decision.reservation
+    if reservation is None:
+        raise RetryLater("the reservation went while it was planned for: plan again")
     now = connection.clock()
     served = connection.settings.pool(reservation.pool)
     lead_seconds = view.state(reservation.pool).lead_seconds(served.lead_minutes if served else None)

@@ -66,7 +66,6 @@ def reservation_standing(reservation: Reservation, look: Look | None, now: float
     """`look` is of the reservation's pool; None where the file lists that pool no more."""
     situation = look.situation if look else None
     coverage = situation.plan.coverage.get(reservation.reference) if situation else None
-    elsewhere = situation.covered_elsewhere.get(reservation.reference, 0) if situation else 0
     lead_seconds = situation.lead_seconds if situation else 0.0
     ready_at = reservation.progress.ready_at
     return ReservationStanding(
@@ -79,7 +78,7 @@ def reservation_standing(reservation: Reservation, look: Look | None, now: float
         ends_at=rfc3339(reservation.ends_at),
         ready_at=rfc3339(ready_at) if ready_at else None,
         arrived_pods=coverage.arrived if coverage else 0,
-        placed_pods=coverage.placed + elsewhere if coverage else 0,
+        placed_pods=coverage.placed if coverage else 0,
         waits_for=_reservation_waits_for(reservation, look, now),
     )
 
@@ -136,9 +135,10 @@ def _live_waits_for(reservation: Reservation, look: Look) -> str:
     if why := situation.plan.impossible.get(reservation.reference):
         return f"nothing: it will be rejected, {why}"
     coverage = situation.plan.coverage[reservation.reference]
-    if not coverage.outstanding:
+    awaited = situation.awaited_elsewhere.get(reservation.reference, 0)
+    if not coverage.outstanding and not awaited:
         return f"nothing: all {counted(coverage.arrived, 'pod')} have arrived"
-    missing = coverage.outstanding - coverage.placed - situation.covered_elsewhere.get(reservation.reference, 0)
+    missing = coverage.outstanding - coverage.placed + awaited
     if not situation.headroom_known:
         return "sight of the cluster: its API cannot be read, so nobody knows what room there is"
     if missing <= 0:
