@@ -35,7 +35,10 @@ FUNCTION = "firstbell-hub-interruption"
 NAMESPACE = "storm"
 ZONE = "us-west-2a"
 PODS_PER_SPARE_NODE = 40
-GRACE_SECONDS = 2
+GRACE_SECONDS = 1
+"""KubeSpawner's own: what a notebook gets to end."""
+IMAGE_PULL_SECONDS = 15.0
+"""A notebook's image on a node that has never seen it."""
 MOST_SECONDS = 300
 COMPARED = ("first_cordon_s", "all_cordoned_s", "all_gone_s", "evictions")
 
@@ -120,7 +123,7 @@ class Arena:
 def play(name: str, nodes: int, pods: int, report: Callable[[str], None], peer: Path | None = None) -> dict[str, Any]:
     """One storm on a cloud of its own: answered by the deployed function, or by the peer in its stead."""
     with tempfile.TemporaryDirectory() as folder:
-        config = LocalCloudConfig(name=name, state_root=Path(folder), image_pull_seconds=0.5)
+        config = LocalCloudConfig(name=name, state_root=Path(folder), image_pull_seconds=IMAGE_PULL_SECONDS)
         with LocalCloud.start(config, report) as cloud:
             arena = Arena(cloud, nodes, pods)
             arena.deploy()

@@ -45,6 +45,8 @@ RETRY_SECONDS = 5
 RECEIVES_BEFORE_COPY = 3
 """A message that comes back this often is replaced by a new one: maxReceiveCount is for what nobody expects."""
 POSTPONED_SECONDS = 15.0
+BACKLOG_SECONDS = 1.0
+"""A pass that comes this much after it was due met a queue that is behind."""
 QUEUE_VISIBILITY_SECONDS = 90.0
 """What holds until we hide a message ourselves: six times the function's timeout."""
 SPARE_SECONDS = 25.0
@@ -153,18 +155,26 @@ class Drainer:
                 one.next_at = next_pass_at(one.drain, one.steps, blocked=one.blocked, now=self.clock())
 
     def _that_may_evict(self, passes: Sequence[Pass]) -> list[Pass]:
-        """The others are looked at again in a moment. The queue is asked only if somebody waits for its answer."""
+        """The others are looked at again in a moment. The queue is asked once, and only by a pass that came late: one
+        that came in time shows that nothing older waits."""
         now = self.clock()
-        ready = [one for one in passes if one.node is None or may_evict(one.drain, notices_waiting=False, now=now)]
-        patient = [
-            one for one in ready if one.node is not None and not may_evict(one.drain, notices_waiting=True, now=now)
-        ]
-        if patient and self.queue.waiting():
-            ready = [one for one in ready if one not in patient]
+        waiting: list[bool] = []
+
+        def notices_wait(one: Pass) -> bool:
+            if now - one.drain.next_at < BACKLOG_SECONDS or not one.drain.next_at:
+                return False
+            if not waiting:
+                waiting.append(self.queue.waiting() > 0)
+            return waiting[0]
+
         for one in passes:
-            if one not in ready:
-                one.next_at = settle_at(one.drain, now)
-        return ready
+            one.next_at = settle_at(one.drain, now)
+        settled = [one for one in passes if one.node is None or may_evict(one.drain, notices_waiting=False, now=now)]
+        return [
+            one
+            for one in settled
+            if one.node is None or may_evict(one.drain, notices_waiting=True, now=now) or not notices_wait(one)
+        ]
 
     def _hand_over(self, passes: Sequence[Pass], announced: Sequence[Pass]) -> None:
         """Says what happened, sends the next messages, gives the claims back; in this order."""
