@@ -48,6 +48,9 @@ DESCRIBING_DRAINS = (
 )
 """Actions that AWS grants on `*` only, of the interruption function."""
 
+REMOVING = ("autoscaling:TerminateInstanceInAutoScalingGroup",)
+LOWERING = ("autoscaling:UpdateAutoScalingGroup",)
+NODEGROUP_ID = "The ARN of a node group ends in an id that EKS chooses."
 GROUP_ID = "The ARN of a group has an id in it that Auto Scaling chooses."
 
 
@@ -70,6 +73,15 @@ def describe_for_drains() -> Permission:
     return Permission(
         iam.PolicyStatement(sid="DescribePools", actions=list(DESCRIBING_DRAINS), resources=["*"]),
         "AWS has no resource to name for Describe* of Auto Scaling and EC2, nor for X-Ray's Put*.",
+    )
+
+
+def describe_refreshes() -> Permission:
+    return Permission(
+        iam.PolicyStatement(
+            sid="DescribeRefreshes", actions=["autoscaling:DescribeInstanceRefreshes"], resources=["*"]
+        ),
+        "AWS has no resource to name for Describe* of Auto Scaling.",
     )
 
 
@@ -99,29 +111,59 @@ def join_vpc() -> Permission:
     )
 
 
-def change_groups(scope: Construct, cluster: ClusterEntry, actions: tuple[str, ...]) -> list[Permission]:
+def change_groups(
+    scope: Construct, cluster: ClusterEntry, actions: tuple[str, ...], *, sid: str = "ChangeGroups"
+) -> list[Permission]:
     """`actions` on the pools' groups: by name, or by EKS's own tags where a managed node group named its group."""
-    permissions = []
-    if named := [name for pool in cluster.pools if (name := group_name(cluster, pool))]:
-        statement = iam.PolicyStatement(
-            sid="ChangeGroups",
-            actions=list(actions),
-            resources=[group_arn(scope, cluster.region, name) for name in named],
-        )
-        permissions.append(Permission(statement, GROUP_ID))
+    permissions = _change_named_groups(scope, cluster, actions, sid)
     if nodegroups := [pool.nodegroup for pool in cluster.pools if pool.nodegroup]:
         tags = {
             "aws:ResourceTag/eks:cluster-name": cluster.name,
             "aws:ResourceTag/eks:nodegroup-name": nodegroups,
         }
         statement = iam.PolicyStatement(
-            sid="ChangeGroupsOfNodegroups",
+            sid=f"{sid}OfNodegroups",
             actions=list(actions),
             resources=[group_arn(scope, cluster.region, "eks-*")],
             conditions={"StringEquals": tags},
         )
         permissions.append(Permission(statement, "EKS names the group; its tags, which EKS guards, decide."))
     return permissions
+
+
+def _change_named_groups(
+    scope: Construct, cluster: ClusterEntry, actions: tuple[str, ...], sid: str
+) -> list[Permission]:
+    named = [name for pool in cluster.pools if (name := group_name(cluster, pool))]
+    if not named:
+        return []
+    statement = iam.PolicyStatement(
+        sid=sid, actions=list(actions), resources=[group_arn(scope, cluster.region, name) for name in named]
+    )
+    return [Permission(statement, GROUP_ID)]
+
+
+def remove_members(scope: Construct, cluster: ClusterEntry) -> list[Permission]:
+    """Ending members of the pools' groups, and MinSize of those that no managed node group owns."""
+    return [
+        *change_groups(scope, cluster, REMOVING, sid="RemoveMembers"),
+        *_change_named_groups(scope, cluster, LOWERING, "LowerMinSize"),
+    ]
+
+
+def change_nodegroups(scope: Construct, cluster: ClusterEntry) -> list[Permission]:
+    """MinSize of managed node groups."""
+    resources = _nodegroup_arns(scope, cluster)
+    if not resources:
+        return []
+    statement = iam.PolicyStatement(sid="ChangeNodegroups", actions=["eks:UpdateNodegroupConfig"], resources=resources)
+    return [Permission(statement, NODEGROUP_ID)]
+
+
+def _nodegroup_arns(scope: Construct, cluster: ClusterEntry) -> list[str]:
+    stack = Stack.of(scope)
+    prefix = f"arn:{stack.partition}:eks:{cluster.region}:{stack.account}:nodegroup/{cluster.name}"
+    return [f"{prefix}/{pool.nodegroup}/*" for pool in cluster.pools if pool.nodegroup]
 
 
 def group_arn(scope: Construct, region: str, name: str) -> str:
@@ -138,13 +180,9 @@ def read_cluster(scope: Construct, cluster: ClusterEntry) -> list[Permission]:
         sid="ReadCluster", actions=["eks:DescribeCluster"], resources=[f"{eks}cluster/{cluster.name}"]
     )
     permissions = [Permission(describe)]
-    if nodegroups := [pool.nodegroup for pool in cluster.pools if pool.nodegroup]:
-        statement = iam.PolicyStatement(
-            sid="ReadNodegroups",
-            actions=["eks:DescribeNodegroup"],
-            resources=[f"{eks}nodegroup/{cluster.name}/{nodegroup}/*" for nodegroup in nodegroups],
-        )
-        permissions.append(Permission(statement, "The ARN of a node group ends in an id that EKS chooses."))
+    if nodegroups := _nodegroup_arns(scope, cluster):
+        statement = iam.PolicyStatement(sid="ReadNodegroups", actions=["eks:DescribeNodegroup"], resources=nodegroups)
+        permissions.append(Permission(statement, NODEGROUP_ID))
     return permissions
 
 

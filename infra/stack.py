@@ -11,6 +11,7 @@ from infra.bundling import functions_code
 from infra.bus import Bus
 from infra.drainer import Drainer
 from infra.function import CapabilityFunction
+from infra.idler import Idler
 from infra.ledger import Ledger
 from infra.monitoring import Monitoring
 from infra.operator_file import resolve
@@ -42,6 +43,14 @@ class FirstbellStack(Stack):
         bus = Bus(self, "Bus", cluster=cluster)
         ledger = Ledger(self, "Ledger", cluster=cluster.name)
         code = functions_code(resolve(file, cluster.name), target)
+        environment = {"FIRSTBELL_BUS": bus.bus.event_bus_name, "FIRSTBELL_LEDGER": ledger.table.table_name}
+        sizing = [
+            permissions.describe_pools(),
+            *permissions.change_groups(self, cluster, permissions.SIZING),
+            *permissions.read_cluster(self, cluster),
+            permissions.use_ledger(ledger.table.table_arn),
+            permissions.publish_outcomes(bus.bus.event_bus_arn),
+        ]
 
         def function(capability: str, timeout_seconds: int) -> CapabilityFunction:
             return CapabilityFunction(
@@ -50,23 +59,19 @@ class FirstbellStack(Stack):
                 capability=capability,
                 cluster=cluster,
                 code=code,
-                environment={"FIRSTBELL_BUS": bus.bus.event_bus_name, "FIRSTBELL_LEDGER": ledger.table.table_name},
-                permissions=[
-                    permissions.describe_pools(),
-                    *permissions.change_groups(self, cluster, permissions.SIZING),
-                    *permissions.read_cluster(self, cluster),
-                    permissions.use_ledger(ledger.table.table_arn),
-                    permissions.publish_outcomes(bus.bus.event_bus_arn),
-                ],
+                environment=environment,
+                permissions=sizing,
                 timeout=Duration.seconds(timeout_seconds),
                 memory_mib=SIZING_MEMORY_MIB,
             )
 
         drainer = Drainer(self, "Drainer", cluster=cluster, bus=bus.bus, table=ledger.table, code=code)
+        idler = Idler(self, "Idle", cluster=cluster, code=code, environment=environment, sizing=sizing)
         functions = {
             "prescale": function("prescale", 60),
             "tick": function("tick", 50),
             "interruption": drainer.handler,
+            "idle": idler.handler,
         }
         prescaler = Prescaler(self, "Signals", file=file, cluster=cluster, bus=bus.bus, handler=functions["prescale"])
         Ticker(self, "Ticker", cluster=cluster, handler=functions["tick"])

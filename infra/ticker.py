@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from infra import names
 from infra.operator_file import group_name
+from infra.schedule import Rate
 
 if TYPE_CHECKING:
     from infra.function import CapabilityFunction
@@ -26,32 +25,13 @@ class Ticker(Construct):
         self, scope: Construct, construct_id: str, *, cluster: ClusterEntry, handler: CapabilityFunction
     ) -> None:
         super().__init__(scope, construct_id)
-        handler.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.seconds(60))
-        scheduler_role = iam.Role(
-            self,
-            "SchedulerRole",
-            assumed_by=iam.ServicePrincipal(
-                "scheduler.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
-            ),
-            description=f"Firstbell: runs the tick of {cluster.name}",
-        )
-        scheduler_role.add_to_principal_policy(
-            iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[handler.function.function_arn])
-        )
-        scheduler.CfnSchedule(
+        Rate(
             self,
             "EveryMinute",
             name=names.function_name(cluster.name, "tick"),
             description=f"Firstbell: looks after {cluster.name} every minute",
-            schedule_expression="rate(1 minute)",
-            flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
-            target=scheduler.CfnSchedule.TargetProperty(
-                arn=handler.function.function_arn,
-                role_arn=scheduler_role.role_arn,
-                retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
-                    maximum_retry_attempts=0, maximum_event_age_in_seconds=60
-                ),
-            ),
+            expression="rate(1 minute)",
+            handler=handler,
         )
         groups = [group_name(cluster, pool) or {"prefix": f"eks-{pool.nodegroup}-"} for pool in cluster.pools]
         events.Rule(

@@ -19,7 +19,9 @@ from tests.infra.named_metrics import Named, dashboard, in_expression, of_alarms
 from tests.infra.stacks import ROOT, Synthesized, synthesize
 
 PER_FUNCTION = {
-    f"{name}-{what}" for name in ("prescale", "tick", "interruption") for what in ("errors", "throttled", "slow")
+    f"{name}-{what}"
+    for name in ("prescale", "tick", "interruption", "idle")
+    for what in ("errors", "throttled", "slow")
 }
 FROM_AWS = {
     ("AWS/Lambda", "Errors"): "FunctionName",
@@ -148,7 +150,7 @@ def test_only_what_has_to_run_by_itself_alarms_when_nothing_is_measured(shipped:
         for entry in shipped.of_type("AWS::CloudWatch::Alarm").values()
         if entry["TreatMissingData"] != "notBreaching"
     }
-    assert breaching - {"firstbell-hub-idle-stopped"} == {"firstbell-hub-tick-stopped"}
+    assert breaching == {"firstbell-hub-tick-stopped", "firstbell-hub-idle-stopped"}
     stopped = alarm(shipped, "tick-stopped")
     assert (stopped["TreatMissingData"], stopped["ComparisonOperator"]) == ("breaching", "LessThanThreshold")
 
@@ -162,7 +164,7 @@ def test_delayed_messages_of_running_drains_wake_nobody(shipped: Synthesized) ->
     assert queries["age"]["MetricStat"]["Metric"]["MetricName"] == "ApproximateAgeOfOldestMessage"
 
 
-@pytest.mark.parametrize("capability", ["prescale", "tick", "interruption"])
+@pytest.mark.parametrize("capability", ["prescale", "tick", "interruption", "idle"])
 def test_a_slow_function_is_heard_of_before_its_timeout(shipped: Synthesized, capability: str) -> None:
     timeout = shipped.one("AWS::Lambda::Function", FunctionName=f"firstbell-hub-{capability}")["Timeout"]
     assert alarm(shipped, f"{capability}-slow")["Threshold"] == 0.8 * timeout * 1000

@@ -20,6 +20,7 @@ from tests.infra.stacks import ROOT, Synthesized, add_stacks, new_app, synthesiz
 
 WITHOUT_RESOURCES = {
     "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeInstanceRefreshes",
     "autoscaling:DescribeLifecycleHooks",
     "autoscaling:DescribeScalingActivities",
     "ec2:DescribeInstances",
@@ -160,9 +161,11 @@ def test_every_access_entrys_group_is_bound_to_a_role_in_the_cluster(shipped: Sy
     assert groups == set(kubernetes_roles())
 
 
-def test_prescale_only_reads_the_cluster() -> None:
+def test_prescale_reads_the_cluster_and_writes_nothing_but_nodes_that_idle_has_cordoned() -> None:
     assert kubernetes_roles()["firstbell:prescale"] == {
         "list nodes",
+        "get nodes",
+        "patch nodes",
         "list pods",
         "list persistentvolumeclaims",
         "list persistentvolumes",
@@ -171,9 +174,17 @@ def test_prescale_only_reads_the_cluster() -> None:
     }
 
 
-def test_tick_also_marks_nodes_and_reads_when_images_were_pulled() -> None:
+def test_tick_also_reads_when_images_were_pulled() -> None:
     roles = kubernetes_roles()
-    assert roles["firstbell:tick"] - roles["firstbell:prescale"] == {"get nodes", "patch nodes", "list events"}
+    assert roles["firstbell:tick"] - roles["firstbell:prescale"] == {"list events"}
+
+
+def test_idle_also_moves_system_pods_as_far_as_their_budgets_let_it_and_deletes_none() -> None:
+    roles = kubernetes_roles()
+    assert roles["firstbell:idle"] - roles["firstbell:prescale"] == {
+        "create pods/eviction",
+        "list poddisruptionbudgets.policy",
+    }
 
 
 def test_nothing_that_holds_secrets_may_be_read() -> None:

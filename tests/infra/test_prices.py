@@ -29,7 +29,8 @@ def test_a_pool_is_priced_where_the_price_of_each_of_its_types_is_known() -> Non
         if isinstance(row[0], dict)
     ]
     assert [e for e in expressions if e.endswith(f"* {price:g}")] == [
-        f"RUNNING_SUM(FILL(instances0, 0)) * 5 / 60 * {price:g}"
+        f"RUNNING_SUM(FILL(instances0, 0)) * 5 / 60 * {price:g}",
+        f"RUNNING_SUM(FILL(hours0, 0)) * {price:g}",
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.infra import documents
 from tests.infra.stacks import Synthesized, synthesize
 
-FUNCTIONS = ("firstbell-hub-prescale", "firstbell-hub-tick", "firstbell-hub-interruption")
+FUNCTIONS = tuple(f"firstbell-hub-{name}" for name in ("prescale", "tick", "interruption", "idle"))
 
 
 def test_no_group_pins_its_desired_capacity(shipped: Synthesized) -> None:
@@ -56,7 +56,7 @@ def test_every_log_group_ends_after_a_month_and_with_the_stack(shipped: Synthesi
     assert all(shipped.template["Resources"][group]["DeletionPolicy"] == "Delete" for group in groups)
 
 
-@pytest.mark.parametrize("capability", ["prescale", "tick", "interruption"])
+@pytest.mark.parametrize("capability", ["prescale", "tick", "interruption", "idle"])
 def test_every_function_has_an_access_entry_of_its_own_with_its_group(shipped: Synthesized, capability: str) -> None:
     entry = shipped.one("AWS::EKS::AccessEntry", KubernetesGroups=[f"firstbell:{capability}"])
     role = entry["PrincipalArn"]["Fn::GetAtt"][0]
@@ -93,7 +93,7 @@ def test_the_queues_refuse_plain_http(shipped: Synthesized) -> None:
 
 
 def test_the_tick_runs_every_minute_and_a_late_one_is_dropped(shipped: Synthesized) -> None:
-    schedule = shipped.one("AWS::Scheduler::Schedule")
+    schedule = shipped.one("AWS::Scheduler::Schedule", Name="firstbell-hub-tick")
     assert schedule["ScheduleExpression"] == "rate(1 minute)"
     assert schedule["Target"]["RetryPolicy"] == {"MaximumEventAgeInSeconds": 60, "MaximumRetryAttempts": 0}
 
