@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstbell.capacity.changes import updated
 from firstbell.capacity.drains import drain_as_document, drain_from_document
-from firstbell.cloud.drain_ledger import Detached, DrainLedger, DrainView
+from firstbell.cloud.drain_ledger import Detached, DrainLedger, DrainView, Held
 from firstbell.errors import Conflict, NotFound
 from tests.fakes.faults import Call, Faults
 
@@ -28,6 +28,7 @@ class FakeDrainLedger(DrainLedger):
         self.paused = False
         self.change_by_arn: dict[str, Change] = {}
         self.detached_by_id: dict[str, Detached] = {}
+        self.held_by_id: dict[str, Held] = {}
         self._documents: dict[str, str] = {}
 
     def drain(self, instance_id: str) -> Drain | None:
@@ -88,6 +89,18 @@ class FakeDrainLedger(DrainLedger):
         for instance_id in instance_ids:
             with self._called("forget_detached", instance_id):
                 self.detached_by_id.pop(instance_id, None)
+
+    def remember_held(self, held: Held) -> None:
+        with self._called("remember_held", held.instance_id):
+            self.held_by_id[held.instance_id] = held
+
+    def held(self) -> list[Held]:
+        with self._called("held"):
+            return list(self.held_by_id.values())
+
+    def forget_held(self, instance_id: str) -> None:
+        with self._called("forget_held", instance_id):
+            self.held_by_id.pop(instance_id, None)
 
     def _called(self, name: str, *args: Any) -> Any:
         return self.faults.around(self.calls, name, *args)

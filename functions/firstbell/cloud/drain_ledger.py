@@ -3,6 +3,7 @@
     pk = DRAIN#<instance id>  sk = DRAIN                 the one drain of the instance (firstbell.capacity.drains)
     pk = DRAINS#<cluster>     sk = CHANGE#<event arn>    a scheduled change (firstbell.capacity.changes)
                               sk = DETACHED#<instance>   an instance that we took out of its group, to be ended by tick
+                              sk = HELD#<instance>       a node that tick gives back if nothing follows
 
 Every write of a drain or a change is conditional on the version that was read, so its transitions stay pure functions.
 """
@@ -51,6 +52,17 @@ class Detached:
     pool: str
     group: str
     since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A node that a recommendation or a drill made us hold back, and that nothing may ever take away."""
+
+    instance_id: str
+    node: str
+    pool: str
+    until: float
+    """When it is given back, if no drain of it is under way then."""
 
 
 class DrainLedger:
@@ -146,6 +158,35 @@ class DrainLedger:
     def forget_detached(self, instance_ids: Sequence[str]) -> None:
         for instance_id in instance_ids:
             self._delete(_key(self._partition, f"DETACHED#{instance_id}"))
+
+    def remember_held(self, held: Held) -> None:
+        """A later time replaces an earlier one: each recommendation begins the wait anew."""
+        with translated("dynamodb:PutItem"):
+            self._clients.dynamodb.put_item(
+                TableName=self._table,
+                Item={
+                    **_key(self._partition, f"HELD#{held.instance_id}"),
+                    "node": {"S": held.node},
+                    "pool": {"S": held.pool},
+                    "until": _number(held.until),
+                    "schema_version": _number(SCHEMA_VERSION),
+                    "expires_at": _number(int(held.until + REMEMBERED_SECONDS)),
+                },
+            )
+
+    def held(self) -> list[Held]:
+        return [
+            Held(
+                instance_id=item["sk"]["S"].removeprefix("HELD#"),
+                node=item["node"]["S"],
+                pool=item["pool"]["S"],
+                until=float(item["until"]["N"]),
+            )
+            for item in self._query("HELD#")
+        ]
+
+    def forget_held(self, instance_id: str) -> None:
+        self._delete(_key(self._partition, f"HELD#{instance_id}"))
 
     def _batch(self, keys: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         for _ in range(ATTEMPTS):

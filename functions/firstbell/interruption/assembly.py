@@ -69,7 +69,7 @@ class InterruptionWiring(Wiring):
                 threads=threads,
             ),
             claimer=Claimer(self.drain_ledger, self.queue, clock),
-            cordoner=Cordoner(cluster, LoadBalancers(clients), telemetry, clock),
+            cordoner=Cordoner(cluster, self.drain_ledger, LoadBalancers(clients), telemetry, clock),
             evictor=Evictor(cluster, threads, telemetry, clock, time_left),
             finisher=Finisher(cluster, self.autoscaling, telemetry, clock),
             replacer=lambda: self._replacer(holder),

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from firstbell.cloud.drain_ledger import Held
 from firstbell.cluster.cordons import CordonMark, mark_of
 from firstbell.errors import Conflict, FirstbellError, NotFound
+from firstbell.interruption.notices import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from firstbell.capacity.cluster_view import Node
+    from firstbell.cloud.drain_ledger import DrainLedger
     from firstbell.cloud.load_balancers import LoadBalancers
     from firstbell.cluster.kubernetes import KubernetesCluster
     from firstbell.interruption.working import Pass
@@ -20,12 +23,15 @@ if TYPE_CHECKING:
 ATTEMPTS = 5
 """How often a cordon that another writer was first with is tried on the node as it is then (case 26)."""
 DRILL = "drill"
-"""Kind of a drill's cordon: nothing takes such a node away, so tick gives it back like a recommendation's."""
+"""Kind of a drill's cordon: nothing takes such a node away."""
+GIVEN_BACK = frozenset({Kind.REBALANCE, DRILL})
+"""Kinds of cordons that tick takes back after `rebalance_ttl_minutes`, unless something else followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cordoner:
     cluster: KubernetesCluster
+    ledger: DrainLedger
     load_balancers: LoadBalancers
     telemetry: Telemetry
     clock: Callable[[], float]
@@ -37,6 +43,9 @@ class Cordoner:
         drain, now = one.drain, self.clock()
         kind = DRILL if drain.drill else drain.kind
         if not held_back(one.node, kind):
+            if kind in GIVEN_BACK:  # remembered first: what is cordoned is given back even if we are killed here
+                until = now + one.pool.interruption.rebalance_ttl_minutes * 60
+                self.ledger.remember_held(Held(drain.instance_id, one.node.name, drain.pool, until))
             fresh = mark_of(one.node, "interruption") is None
             try:
                 one.node = cordoned(self.cluster, one.node, CordonMark("interruption", kind, now, drain.deadline))

@@ -133,7 +133,7 @@ class Scene:
                 threads=threads,
             ),
             claimer=Claimer(self.ledger, self.queue, self.clock),
-            cordoner=Cordoner(self.cluster, self.load_balancers, self.telemetry, self.clock),
+            cordoner=Cordoner(self.cluster, self.ledger, self.load_balancers, self.telemetry, self.clock),
             evictor=Evictor(self.cluster, threads, self.telemetry, self.clock, lambda: self.seconds_left),
             finisher=Finisher(self.cluster, self.autoscaling, self.telemetry, self.clock),
             replacer=lambda: Replacer(

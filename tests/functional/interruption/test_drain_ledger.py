@@ -11,7 +11,7 @@ from firstbell.capacity.changes import Change, due, enqueued
 from firstbell.capacity.drains import Drain, Hook
 from firstbell.capacity.pools import Pool
 from firstbell.capacity.resources import Resources
-from firstbell.cloud.drain_ledger import Detached, DrainLedger
+from firstbell.cloud.drain_ledger import Detached, DrainLedger, Held
 from firstbell.cloud.session import Clients
 from firstbell.errors import Conflict, NotFound
 
@@ -129,3 +129,11 @@ def test_detached_instances_are_remembered_until_they_are_ended(ledger: DrainLed
     assert ledger.detached() == ones
     ledger.forget_detached(["i-0aa"])
     assert ledger.detached() == ones[1:]
+
+
+def test_a_held_node_is_remembered_until_it_is_given_back(ledger: DrainLedger) -> None:
+    ledger.remember_held(Held("i-0aa", "n1", "dask", T))
+    ledger.remember_held(Held("i-0aa", "n1", "dask", T + 60))
+    assert ledger.held() == [Held("i-0aa", "n1", "dask", T + 60)]
+    ledger.forget_held("i-0aa")
+    assert ledger.held() == []
