@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from firstbell.capacity.pools import Pool
     from firstbell.cloud.instance_types import InstanceTypes
     from firstbell.cluster.kubernetes import KubernetesCluster
-    from firstbell.reconcile.reading import ClusterReading
+    from firstbell.reconcile.reading import ClusterReading, RecentDaemonSets
     from firstbell.reconcile.reconciler import Reconciler
     from firstbell.settings import Cluster, Deployment
 
@@ -79,7 +79,13 @@ class Wiring:
     def reading(self) -> ClusterReading:
         from firstbell.reconcile.reading import ClusterReading
 
-        return ClusterReading(lambda: self.cluster, self.settings)
+        return ClusterReading(lambda: self.cluster, self.settings, self._recent_daemonsets)
+
+    @cached_property
+    def _recent_daemonsets(self) -> RecentDaemonSets:
+        from firstbell.reconcile.reading import RecentDaemonSets
+
+        return RecentDaemonSets(lambda: self.cluster, time.time)
 
     def reconciler(self, holder: str, *, thorough: bool) -> Reconciler:
         """`holder` names the run; it must be unique to it. A thorough one sets holds and reads the stage clock, too."""

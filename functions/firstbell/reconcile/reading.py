@@ -21,12 +21,40 @@ if TYPE_CHECKING:
     from firstbell.settings import Cluster
 
 
+DAEMONSETS_KEPT_SECONDS = 300.0
+
+
+class RecentDaemonSets:
+    """The cluster's DaemonSets, asked for again after five minutes: a warm environment saves a call of most runs.
+
+    They are needed for nodes of a type that has not been seen yet; what live nodes show goes before them.
+    """
+
+    def __init__(self, connect: Callable[[], KubernetesCluster], clock: Callable[[], float]) -> None:
+        self._connect = connect
+        self._clock = clock
+        self._kept: list[DaemonSet] = []
+        self._read_at: float | None = None
+
+    def __call__(self) -> list[DaemonSet]:
+        now = self._clock()
+        if self._read_at is None or now - self._read_at >= DAEMONSETS_KEPT_SECONDS:
+            self._kept, self._read_at = self._connect().daemonsets(), now
+        return self._kept
+
+
 class ClusterReading:
     """Nodes, pods and DaemonSets as they were when first asked for. An error is kept: it is never "no nodes"."""
 
-    def __init__(self, connect: Callable[[], KubernetesCluster], settings: Cluster) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], KubernetesCluster],
+        settings: Cluster,
+        recent_daemonsets: RecentDaemonSets | None = None,
+    ) -> None:
         self._connect = connect
         self._settings = settings
+        self._recent_daemonsets = recent_daemonsets
         self._nodes: list[Node] | None = None
         self._on_node: dict[str, list[Pod]] = {}
         self._daemonsets: list[DaemonSet] | None = None
@@ -90,7 +118,8 @@ class ClusterReading:
         """Every DaemonSet; none where the cluster could not be read. Only a pool without a live node needs them."""
         if self._daemonsets is None and self._read() is not None:
             try:
-                self._daemonsets = self._connect().daemonsets()
+                read = self._recent_daemonsets or self._connect().daemonsets
+                self._daemonsets = read()
             except (RetryLater, AccessDenied, NotFound) as error:
                 self.failure = error
         return self._daemonsets or []
