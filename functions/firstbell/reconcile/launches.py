@@ -25,8 +25,8 @@ _STANDING = (Reason.LAUNCH_SUSPENDED, Reason.NEVER_JOINED)
 def read_activities(
     autoscaling: AutoScaling, group: Group, state: PoolState, own: Sequence[Reservation], now: float
 ) -> list[Activity]:
-    """Scaling activities where they may tell something: units not launched, a failure to recover from, a recent write of
-    ours that may have met another's, instances that somebody waits for. None else: it saves a call.
+    """Scaling activities where they may tell something: units not launched, a failure to recover from, a recent write
+    of ours that may have met another's, instances that somebody waits for. None else: it saves a call.
     """
     recent_write = now - state.wrote[2] < OVERWRITE_WINDOW_SECONDS
     awaited = any(r.progress.raised_at and not r.progress.ready_at for r in own)
