@@ -26,6 +26,9 @@ OUT_OF_SERVICE = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoE
 """Detaches the volumes of a node that is surely off.
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown"""
 
+UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+"""https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-unschedulable"""
+
 _UNSCHEDULABLE = "unschedulable"
 _LABEL = "label"
 
@@ -87,9 +90,9 @@ def uncordon_patch(node: Node, reason: MarkReason) -> dict[str, Any] | None:
             ours -= inherited
             annotations[_key(other, "set")] = ",".join(sorted(inherited.union(_set_fields(node, other))))
     labels: dict[str, str | None] = {EXCLUDED_FROM_LOAD_BALANCERS: None} if _LABEL in ours else {}
-    kept = [taint for taint in node.taints if taint.key != _key(reason)]
-    unschedulable = None if _UNSCHEDULABLE in ours else node.unschedulable
-    return _patch(node, taints=kept, annotations=annotations, labels=labels, unschedulable=unschedulable or None)
+    unschedulable = node.unschedulable and _UNSCHEDULABLE not in ours
+    taints = _taints_beneath(node, reason, unschedulable=unschedulable)
+    return _patch(node, taints=taints, annotations=annotations, labels=labels, unschedulable=unschedulable or None)
 
 
 def without_mark(node: Node, reason: MarkReason) -> Node:
@@ -97,8 +100,14 @@ def without_mark(node: Node, reason: MarkReason) -> Node:
     patch = uncordon_patch(node, reason)
     if patch is None:
         return node
-    kept = tuple(taint for taint in node.taints if taint.key != _key(reason))
-    return replace(node, unschedulable=bool(patch["spec"]["unschedulable"]), taints=kept)
+    unschedulable = bool(patch["spec"]["unschedulable"])
+    return replace(node, unschedulable=unschedulable, taints=_taints_beneath(node, reason, unschedulable=unschedulable))
+
+
+def _taints_beneath(node: Node, reason: MarkReason, *, unschedulable: bool) -> tuple[Taint, ...]:
+    """The taint that the node controller adds to every cordoned node goes with the cordon, not a moment later."""
+    gone = {_key(reason)} if unschedulable else {_key(reason), UNSCHEDULABLE_TAINT}
+    return tuple(taint for taint in node.taints if taint.key not in gone)
 
 
 def out_of_service_patch(node: Node) -> dict[str, Any]:

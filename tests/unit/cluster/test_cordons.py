@@ -120,6 +120,16 @@ def test_what_lies_beneath_a_mark_is_the_node_as_others_left_it(before: Node) ->
     assert without_mark(before, "idle") is before
 
 
+def test_the_taint_of_the_node_controller_goes_with_our_cordon_and_stays_with_another() -> None:
+    controllers = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+    cluster = FakeCluster([a_node("n1"), a_node("n2", unschedulable=True)])
+    for name, taints in (("n1", ()), ("n2", (controllers,))):
+        cordoned = cluster.cordon(cluster.node(name), QUIET)
+        tainted = cluster.add_node(replace(cordoned, taints=(*cordoned.taints, controllers)))
+        assert without_mark(tainted, "idle").taints == taints
+        assert cluster.uncordon(tainted, "idle").taints == taints
+
+
 def test_beneath_one_of_two_marks_lies_the_other() -> None:
     cluster = FakeCluster([a_node("n1")])
     both = cluster.cordon(cluster.cordon(cluster.node("n1"), QUIET), NOTICE)
