@@ -33,11 +33,13 @@ class Raise:
 
 
 def pod_times(audit_lines: Iterable[str]) -> dict[str, PodTimes]:
-    """Every pod that was created, by name, with its creation and its first binding.
+    """Every pod that was created, by name, with its creation and its first binding, whatever the order of the lines:
+    two requests at once may be logged the other way round.
 
     https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/
     """
-    times: dict[str, PodTimes] = {}
+    created: dict[str, float] = {}
+    bound: dict[str, float] = {}
     for line in audit_lines:
         if '"pods"' not in line:
             continue
@@ -49,10 +51,10 @@ def pod_times(audit_lines: Iterable[str]) -> dict[str, PodTimes]:
         subresource = about.get("subresource")
         name = about.get("name") or entry.get("responseObject", {}).get("metadata", {}).get("name")
         if subresource is None:
-            times[name] = PodTimes(created=moment)
-        elif subresource == "binding" and name in times and times[name].bound is None:
-            times[name] = PodTimes(created=times[name].created, bound=moment)
-    return times
+            created[name] = moment
+        elif subresource == "binding":
+            bound.setdefault(name, moment)
+    return {name: PodTimes(created=moment, bound=bound.get(name)) for name, moment in created.items()}
 
 
 def raises(calls: Iterable[str], group: str) -> list[Raise]:

@@ -48,6 +48,12 @@ def test_pending_is_from_the_creation_to_the_binding() -> None:
     assert pending_over(pod_times(log)) == 1
 
 
+def test_a_binding_that_was_logged_before_its_creation_counts() -> None:
+    log = [entry("create", "a", "00.250000", subresource="binding"), entry("create", "a", "00.000000")]
+
+    assert longest_waits(pod_times(log)) == pytest.approx([0.25])
+
+
 def test_a_pod_that_was_never_bound_waited_for_ever() -> None:
     times = pod_times(
         [entry("create", "a", "00.000000"), entry("create", "a", "01.0", subresource="binding", code=409)]
