@@ -60,6 +60,8 @@ class Reservation:
     """When we first saw the signal."""
     portal: str
     revision: int | None = None
+    event_ids: tuple[str, ...] = ()
+    """Events of this reference that were taken with this same envelope time, which has whole seconds."""
     cancelled_at: float = 0.0
     """The envelope's time of the cancellation."""
     progress: Progress = Progress()
@@ -79,10 +81,16 @@ class Reservation:
         return not self.cancelled_at and now < self.ends_at
 
     def in_place_of(self, earlier: Reservation) -> Reservation:
-        """A correction keeps since when nodes have been on their way for its reference."""
-        if earlier.pool != self.pool or earlier.cancelled_at:
-            return self
-        return replace(self, progress=replace(self.progress, asked_at=earlier.progress.asked_at))
+        """A correction keeps since when nodes have been on their way for its reference, and which events it followed
+        within the second."""
+        same_second = earlier.event_ids if earlier.signalled_at == self.signalled_at else ()
+        kept = earlier.pool == self.pool and not earlier.cancelled_at
+        asked_at = earlier.progress.asked_at if kept else self.progress.asked_at
+        return replace(
+            self,
+            event_ids=(*same_second, *self.event_ids),
+            progress=replace(self.progress, asked_at=asked_at),
+        )
 
     @property
     def forget_at(self) -> float:
@@ -92,13 +100,16 @@ class Reservation:
 def supersedes(new: Reservation, old: Reservation) -> bool:
     """Whether `new` replaces `old` under the same reference: a higher revision, else a later envelope time.
 
-    Revisions are compared only where both carry one. Equal is not newer: it is the same signal, delivered again.
+    Revisions are compared only where both carry one; equal is not newer. Envelope times have whole seconds: within one,
+    an event that was not taken yet is newer, and one that was is the same signal, delivered again.
     What was cancelled comes back only by a signal that was sent after the cancellation, whatever its revision.
     """
     if old.cancelled_at:
         return new.signalled_at > old.cancelled_at
     if new.revision is not None and old.revision is not None:
         return new.revision > old.revision
+    if new.signalled_at == old.signalled_at:
+        return not set(new.event_ids) <= set(old.event_ids)
     return new.signalled_at > old.signalled_at
 
 

@@ -63,6 +63,7 @@ def read_reservation(item: Mapping[str, Any]) -> Reservation:
     known["pod"] = Resources(**known["pod"])
     progress = known.get("progress", {})
     known["progress"] = Progress(**{n: progress[n] for n in Progress.__dataclass_fields__ if n in progress})
+    known["event_ids"] = tuple(known.get("event_ids", ()))
     known["version"] = int(item["version"]["N"])
     return Reservation(**known)
 

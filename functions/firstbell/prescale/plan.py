@@ -119,6 +119,7 @@ def admit(
         received_at=now,
         portal=portal.name,
         revision=demand.revision,
+        event_ids=(origin.event_id,),
     )
     return _against_stored(wanted, portal, stored, now)
 
@@ -216,6 +217,6 @@ def _beyond_caps(wanted: Reservation, portal: Portal, stored: tuple[Reservation,
     hours = (wanted.ends_at - wanted.starts_at) / 3600
     if hours > portal.max_reserved_hours:
         problems.append(
-            ("ends_at", f"makes {hours:.1f} hours; portal {portal.name} may reserve {portal.max_reserved_hours:g}")
+            ("ends_at", f"makes {hours:.2f} hours; portal {portal.name} may reserve {portal.max_reserved_hours:g}")
         )
     return Refused(tuple(problems)) if problems else None

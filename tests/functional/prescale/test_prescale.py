@@ -103,6 +103,16 @@ def test_a_correction_replaces_and_a_late_one_does_not() -> None:
     assert school.desired() == 3
 
 
+def test_a_correction_within_the_same_second_replaces_and_neither_event_counts_twice() -> None:
+    """EventBridge's envelope has whole seconds."""
+    school = School()
+    first, second = school.signal(PLACES), school.signal(3 * PLACES)
+    for event in (first, second, first, second, first):
+        school.deliver(event)
+    assert school.desired() == 3
+    assert [event["pods"] for event in school.said("Capacity Requested")] == [PLACES, 3 * PLACES]
+
+
 def test_a_cancellation_ends_a_reservation_and_outlives_its_late_signal() -> None:
     school = School()
     signal = school.signal(PLACES)
