@@ -40,7 +40,7 @@ class Monitoring(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         alarms = Alarms(self, "Alarms", cluster=cluster.name, topic=alarm_topic(self, cluster))
-        alarms.watch_conditions(idle="idle" in functions)
+        alarms.watch_conditions()
         alarms.watch_dead_letters(signals_lost, interruptions_lost)
         alarms.watch_queue(interruptions)
         for capability, function in functions.items():

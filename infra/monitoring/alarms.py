@@ -34,13 +34,12 @@ class Alarms(Construct):
         self.all: list[cloudwatch.IAlarm] = []
         self._felt: list[cloudwatch.IAlarm] = []
 
-    def watch_conditions(self, *, idle: bool) -> None:
+    def watch_conditions(self) -> None:
         """Firstbell's own metrics: one alarm a condition, which names the pools that it is about."""
         for condition in CONDITIONS:
-            if idle or not condition.idle:
-                alarm = self._watch(condition)
-                if condition.students:
-                    self._felt.append(alarm)
+            alarm = self._watch(condition)
+            if condition.students:
+                self._felt.append(alarm)
 
     def watch_dead_letters(self, signals: sqs.IQueue, interruptions: sqs.IQueue) -> None:
         self._alarm(

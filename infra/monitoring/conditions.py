@@ -36,8 +36,6 @@ class Condition:
     """Alarms at less than the threshold, and where nothing is measured at all."""
     students: bool = False
     """Whether students feel it, or will."""
-    idle: bool = False
-    """Whether it is about scaling to zero, which not every cluster has."""
 
     @property
     def words(self) -> str:
@@ -164,7 +162,6 @@ CONDITIONS = (
         periods=4,
         breaching=4,
         when_absent=True,
-        idle=True,
         happened="Idle nodes have not been looked at for twenty minutes.",
         felt="Nothing; empty nodes cost money.",
         first="See whether the schedule of the idle function is enabled, then read the last error in its log.",
@@ -176,7 +173,6 @@ CONDITIONS = (
         threshold=IDLE_BLOCKED_HOURS * 3600,
         period_minutes=5,
         periods=1,
-        idle=True,
         happened=f"An idle node could not be removed for {IDLE_BLOCKED_HOURS} hours.",
         felt="Nothing; the node costs money.",
         first="Pool Kept names the pods, or the setting of the group, that block it: move or delete those pods.",

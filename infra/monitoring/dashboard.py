@@ -41,7 +41,7 @@ def add_dashboard(
         widgets=[
             *_morning(cluster.name, figures),
             *_interruptions(figures),
-            *money(cluster, figures, idle="idle" in functions),
+            *money(cluster, figures),
             *_health(figures, alarms, functions, queues),
         ],
     )
@@ -162,7 +162,6 @@ def _health(
     queues: Sequence[sqs.IQueue],
 ) -> list[Row]:
     series = figures.series
-    runs = ["TickRuns", *(["IdleRuns"] if "idle" in functions else [])]
     return [
         [heading("## Health of Firstbell itself\nEach alarm's description says what to do first.")],
         [
@@ -199,7 +198,14 @@ def _health(
                 "Runs, errors of the ledger, refusals",
                 [
                     series(name, "Sum")
-                    for name in (*runs, "LedgerErrors", "ClusterAccessDenied", "HeadroomUnknown", "ReservationsLate")
+                    for name in (
+                        "TickRuns",
+                        "IdleRuns",
+                        "LedgerErrors",
+                        "ClusterAccessDenied",
+                        "HeadroomUnknown",
+                        "ReservationsLate",
+                    )
                 ],
                 unit="times",
             ),

@@ -19,7 +19,7 @@ PERIOD_MINUTES = 5
 PERIOD = Duration.minutes(PERIOD_MINUTES)
 
 
-def money(cluster: ClusterEntry, figures: Figures, *, idle: bool) -> list[list[cloudwatch.IWidget]]:
+def money(cluster: ClusterEntry, figures: Figures) -> list[list[cloudwatch.IWidget]]:
     prices = load_prices()
     priced = {pool.name: price for pool in cluster.pools if (price := _dollars_per_hour(prices, cluster, pool))}
     row: list[cloudwatch.IWidget] = [
@@ -42,13 +42,8 @@ def money(cluster: ClusterEntry, figures: Figures, *, idle: bool) -> list[list[c
                 unit="USD",
             )
         )
-    rows: list[list[cloudwatch.IWidget]] = [
-        [heading(_words(prices, unpriced=[p.name for p in cluster.pools if p.name not in priced]))],
-        row,
-    ]
-    if idle:
-        rows.append(_saved(cluster, figures, priced))
-    return rows
+    words = _words(prices, unpriced=[p.name for p in cluster.pools if p.name not in priced])
+    return [[heading(words)], row, _saved(cluster, figures, priced)]
 
 
 def _saved(cluster: ClusterEntry, figures: Figures, priced: dict[str, float]) -> list[cloudwatch.IWidget]:
@@ -67,6 +62,11 @@ def _saved(cluster: ClusterEntry, figures: Figures, priced: dict[str, float]) ->
             "Idle node-hours saved so far in this range",
             [figures.series("NodeHoursRemoved", "Sum", minutes=5, wrap="RUNNING_SUM({})")],
             unit="hours",
+        ),
+        graph(
+            "How long idle nodes wait for a person",
+            [figures.series("IdleBlockedSeconds", "Maximum", minutes=5)],
+            unit="seconds",
         ),
     ]
     if priced:

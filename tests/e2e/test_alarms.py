@@ -115,6 +115,16 @@ def test_errors_of_the_ledger_and_of_functions_are_seen_and_the_lost_signal_too(
         watch.await_breach("signals-lost")
 
 
+def test_a_function_that_is_throttled_is_seen(school: Deployed, watch: Watch) -> None:
+    lambdas = aws_client(school.cloud, "lambda")
+    lambdas.put_function_concurrency(FunctionName="firstbell-hub-prescale", ReservedConcurrentExecutions=0)
+    try:
+        school.put({"region": "us-west-2", "pods": 1, "reference": "throttled", "pool": "notebook-1"})
+        watch.await_breach("prescale-throttled", timeout_seconds=30)
+    finally:
+        lambdas.delete_function_concurrency(FunctionName="firstbell-hub-prescale")
+
+
 def test_notices_that_nobody_reads_are_seen_and_so_is_one_that_nobody_understands(
     school: Deployed, watch: Watch
 ) -> None:
