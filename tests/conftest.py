@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
+"""How long an example takes says nothing while other workers take the machine; what has to be fast is in bench/."""
 
 HERE = Path(__file__).parent
 SHARING = ("e2e", "infra", "functional/localcloud_aws")
