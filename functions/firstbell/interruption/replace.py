@@ -111,8 +111,10 @@ class Replacer:
         since = self.clock()
         self.drains.remember_detached(Detached(i, pool.name, group.name, since) for i in instance_ids)
         self.autoscaling.detach(group.name, instance_ids, decrement=decrement)
-        name = "InstancesReleased" if decrement else "InstancesReplaced"
-        self.telemetry.emit(name, len(instance_ids), pool=pool.name)
+        if decrement:
+            self.telemetry.emit("InstancesReleased", len(instance_ids), pool=pool.name)
+        else:
+            self.telemetry.emit("InstancesReplaced", len(instance_ids), pool=pool.name)
 
 
 def _doomed(
