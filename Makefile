@@ -13,7 +13,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
 BENCHES ?= placement kubernetes_client
 
-.PHONY: help setup ready demo test test-long check bench bench-storm up down status logs synth deploy destroy bill lock clean
+.PHONY: help setup ready demo test test-long check bench bench-storm up down status logs synth bootstrap deploy destroy bill lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -64,11 +64,14 @@ logs: ready ## what its parts have written
 synth: ready ## write the CloudFormation template to cdk.out/ (no credentials, no network)
 	cdk synth --quiet
 
+bootstrap: ready ## prepare an account and region for the CDK, once: make bootstrap ENVIRONMENT=aws://<account>/<region>
+	cdk bootstrap $(ENVIRONMENT)
+
 deploy: ready ## deploy to the AWS account of your credentials, as firstbell.yaml says
-	cdk deploy
+	cdk deploy --all
 
 destroy: ready ## take it away again
-	cdk destroy
+	cdk destroy --all
 
 bill: ready ## write the bill of materials of what ships to Lambda, dist/firstbell.cdx.json
 	@python -m workshop.bill

@@ -53,6 +53,8 @@ class Prescaler(Construct):
         elsewhere = {region: name for region, name in file.cluster_by_region().items() if name != cluster.name}
         elsewhere.pop(cluster.region, None)
         self._serve(handler, sorted(elsewhere))
+        if portals := sorted({portal.source for portal in cluster.portals}):
+            self._answer_others(handler, portals)
         if elsewhere:
             self._forward(elsewhere)
 
@@ -65,6 +67,17 @@ class Prescaler(Construct):
             event_bus=self._bus,
             description="Demand signals of this region, and those that no listed region serves",
             event_pattern=events.EventPattern(detail_type=names.SIGNALS, detail=detail if other_regions else None),
+            targets=[targets.LambdaFunction(handler.function, dead_letter_queue=self.failures)],
+        )
+
+    def _answer_others(self, handler: CapabilityFunction, portals: list[str]) -> None:
+        """A portal that misspells the detail-type is answered, too."""
+        events.Rule(
+            self,
+            "Others",
+            event_bus=self._bus,
+            description="Whatever else the portals send: to be rejected by name",
+            event_pattern=events.EventPattern(source=portals, detail_type=events.Match.anything_but(*names.SIGNALS)),
             targets=[targets.LambdaFunction(handler.function, dead_letter_queue=self.failures)],
         )
 

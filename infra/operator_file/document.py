@@ -46,7 +46,10 @@ class Document:
 
     def __init__(self, text: str) -> None:
         """Raises UnreadableDocument, also for a key that stands twice (YAML's parser would keep the last)."""
-        loader = _Loader(text)
+        try:
+            loader = _Loader(text)
+        except yaml.YAMLError as error:
+            raise UnreadableDocument(1, " ".join(str(error).split())) from error
         try:
             self._root = loader.get_single_node()
             self.value: Any = None
@@ -57,7 +60,9 @@ class Document:
             mark = error.problem_mark or error.context_mark
             raise UnreadableDocument(mark.line + 1 if mark else 1, error.problem or "is not YAML") from error
         except yaml.YAMLError as error:
-            raise UnreadableDocument(1, str(error)) from error
+            raise UnreadableDocument(1, " ".join(str(error).split())) from error
+        except RecursionError as error:
+            raise UnreadableDocument(1, "an alias contains itself") from error
         finally:
             loader.dispose()  # type: ignore[no-untyped-call]
 

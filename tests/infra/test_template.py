@@ -82,6 +82,17 @@ def test_an_event_that_cannot_be_delivered_goes_to_the_same_queue(shipped: Synth
     assert target["Targets"][0]["DeadLetterConfig"]["Arn"]["Fn::GetAtt"][0] in shipped.of_type("AWS::SQS::Queue")
 
 
+def test_what_a_portal_sends_under_another_detail_type_is_answered_too(shipped: Synthesized) -> None:
+    pattern = {
+        "source": ["edu.example.timetable"],
+        "detail-type": [{"anything-but": ["Demand Signal", "Demand Cancelled"]}],
+    }
+    rule = shipped.one("AWS::Events::Rule", EventPattern=pattern)
+    assert rule["Targets"][0]["Arn"]["Fn::GetAtt"][0] == shipped.logical_id(
+        "AWS::Lambda::Function", FunctionName="firstbell-hub-prescale"
+    )
+
+
 def test_the_queues_refuse_plain_http(shipped: Synthesized) -> None:
     policies = shipped.of_type("AWS::SQS::QueuePolicy").values()
     assert len(policies) == len(shipped.of_type("AWS::SQS::Queue"))

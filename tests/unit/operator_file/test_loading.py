@@ -378,3 +378,11 @@ def test_whatever_stands_anywhere_is_taken_or_refused_in_words(
         load(file)
     except WrongFile as error:
         assert all("allowed: " in line for line in str(error).splitlines())  # noqa: PT017
+
+
+@pytest.mark.parametrize("text", ["clusters: &a\n- *a\n", "clusters: \x00\n", "clusters: &a [*a]\n"])
+def test_what_yaml_itself_stumbles_over_is_refused_in_words(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "firstbell.yaml"
+    file.write_text(text)
+    with pytest.raises(WrongFile, match="allowed: "):
+        load(file)
