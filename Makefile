@@ -13,7 +13,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
 BENCHES ?= placement kubernetes_client
 
-.PHONY: help setup ready demo test test-long check bench bench-storm up down status logs synth bootstrap deploy destroy bill lock clean
+.PHONY: help setup ready demo test test-long test-disruptive check bench bench-storm up down status logs synth bootstrap deploy destroy bill lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -28,10 +28,13 @@ demo: ready ## a school morning on the local cloud: three minutes, the last two 
 	@python -m demo.morning
 
 test: check ## every check and test but the long tier
-	pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "not long"
+	pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "not long and not disruptive"
 
 test-long: ready ## the long tier
-	pytest -m long
+	pytest -m "long and not disruptive"
+
+test-disruptive: ready ## what breaks a deployed stack on purpose, to see its alarms (eight minutes; not part of CI)
+	pytest -m disruptive
 
 check: ready ## style, types, layers, locks and documents, advisories, bill of materials
 	ruff check .

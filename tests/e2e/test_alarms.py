@@ -18,7 +18,7 @@ from tests.e2e.cluster_api import Document, await_value
 from tests.e2e.deployed import NAMESPACE, ROOT, Deployed
 from tests.e2e.watching import Watch
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.disruptive
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 SPOT_POOLS = ("fragile", "patient")
