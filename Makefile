@@ -11,7 +11,7 @@ export AWS_PAGER :=
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 
 BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
-BENCHES ?= placement kubernetes_client
+BENCHES ?= placement planning prescale_memory kubernetes_client
 
 .PHONY: help setup ready demo test test-long test-disruptive check bench bench-storm up down status logs synth bootstrap deploy destroy bill lock clean
 
@@ -43,6 +43,7 @@ check: ready ## style, types, layers, locks and documents, advisories, bill of m
 	lint-imports
 	python -m workshop.locks check
 	python -m infra.monitoring.document check
+	python -m workshop.schemas check
 	python -m workshop.audit
 	python -m workshop.bill
 
