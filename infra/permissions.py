@@ -103,6 +103,27 @@ def use_drain_ledger(table_arn: str) -> Permission:
     )
 
 
+def look_after_drains(scope: Construct, cluster: ClusterEntry, table_arn: str, queue_arn: str) -> list[Permission]:
+    """Tick's share of interruptions: changes enqueued when they are due, and detached survivors ended.
+
+    A detached instance has lost its group's tag, so what is left to tell it by is the cluster's own tag, which EKS asks
+    of every self-managed node: https://docs.aws.amazon.com/eks/latest/userguide/launch-workers.html
+    """
+    stack = Stack.of(scope)
+    ledger = [f"dynamodb:{name}" for name in ("BatchGetItem", "DeleteItem")]
+    survivors = iam.PolicyStatement(
+        sid="EndSurvivors",
+        actions=["ec2:TerminateInstances"],
+        resources=[f"arn:{stack.partition}:ec2:{cluster.region}:{stack.account}:instance/*"],
+        conditions={"StringEquals": {f"aws:ResourceTag/kubernetes.io/cluster/{cluster.name}": "owned"}},
+    )
+    return [
+        Permission(iam.PolicyStatement(sid="LookAfterDrains", actions=ledger, resources=[table_arn])),
+        Permission(iam.PolicyStatement(sid="EnqueueChanges", actions=["sqs:SendMessage"], resources=[queue_arn])),
+        Permission(survivors, "Ids of instances are not known before; the cluster's own tag decides."),
+    ]
+
+
 def join_vpc() -> Permission:
     """What Lambda does in the function's role: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html"""
     return Permission(

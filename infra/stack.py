@@ -20,9 +20,12 @@ from infra.prescaler import Prescaler
 from infra.ticker import Ticker
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from constructs import Construct
 
     from infra.operator_file import ClusterEntry, OperatorFile
+    from infra.permissions import Permission
     from infra.wheels import Target
 
 SIZING_MEMORY_MIB = 1024
@@ -52,7 +55,15 @@ class FirstbellStack(Stack):
             permissions.publish_outcomes(bus.bus.event_bus_arn),
         ]
 
-        def function(capability: str, timeout_seconds: int) -> CapabilityFunction:
+        drainer = Drainer(self, "Drainer", cluster=cluster, bus=bus.bus, table=ledger.table, code=code)
+
+        def function(
+            capability: str,
+            timeout_seconds: int,
+            *,
+            environment: Mapping[str, str] = environment,
+            more: Sequence[Permission] = (),
+        ) -> CapabilityFunction:
             return CapabilityFunction(
                 self,
                 capability.capitalize(),
@@ -60,16 +71,20 @@ class FirstbellStack(Stack):
                 cluster=cluster,
                 code=code,
                 environment=environment,
-                permissions=sizing,
+                permissions=[*sizing, *more],
                 timeout=Duration.seconds(timeout_seconds),
                 memory_mib=SIZING_MEMORY_MIB,
             )
 
-        drainer = Drainer(self, "Drainer", cluster=cluster, bus=bus.bus, table=ledger.table, code=code)
         idler = Idler(self, "Idle", cluster=cluster, code=code, environment=environment, sizing=sizing)
         functions = {
             "prescale": function("prescale", 60),
-            "tick": function("tick", 50),
+            "tick": function(
+                "tick",
+                50,
+                environment={**environment, "FIRSTBELL_QUEUE_URL": drainer.queue.queue_url},
+                more=permissions.look_after_drains(self, cluster, ledger.table.table_arn, drainer.queue.queue_arn),
+            ),
             "interruption": drainer.handler,
             "idle": idler.handler,
         }

@@ -66,13 +66,14 @@ class Deployment:
 
 def deployment_from_environment() -> Deployment:
     """FIRSTBELL_BUS and FIRSTBELL_LEDGER; raises ConfigurationError naming the missing one."""
-    return Deployment(bus_name=_variable("FIRSTBELL_BUS"), ledger_table=_variable("FIRSTBELL_LEDGER"))
+    return Deployment(bus_name=variable("FIRSTBELL_BUS"), ledger_table=variable("FIRSTBELL_LEDGER"))
 
 
-def _variable(name: str) -> str:
+def variable(name: str) -> str:
+    """Of the function's environment; raises ConfigurationError where it is not set."""
     value = os.environ.get(name, "")
     if not value:
-        raise ConfigurationError(f"environment variable {name} is not set; the stack sets it on every function")
+        raise ConfigurationError(f"environment variable {name} is not set; the stack sets it on this function")
     return value
 
 

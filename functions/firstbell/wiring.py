@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from firstbell.capacity.pools import Pool
+    from firstbell.cloud.drain_ledger import DrainLedger
     from firstbell.cloud.instance_types import InstanceTypes
     from firstbell.cluster.kubernetes import KubernetesCluster
     from firstbell.reconcile.reading import ClusterReading, RecentDaemonSets
@@ -42,6 +43,12 @@ class Wiring:
     @cached_property
     def ledger(self) -> Ledger:
         return Ledger(self.clients, self.deployment.ledger_table, self.settings.name)
+
+    @cached_property
+    def drain_ledger(self) -> DrainLedger:
+        from firstbell.cloud.drain_ledger import DrainLedger
+
+        return DrainLedger(self.clients, self.deployment.ledger_table, self.settings.name)
 
     @cached_property
     def bus(self) -> Bus:

@@ -1,7 +1,7 @@
 """Recording fakes of the adapters. They subclass the real ones, so mypy holds their signatures together."""
 
 from tests.fakes.autoscaling import FakeAutoScaling
-from tests.fakes.aws import FakeBus, FakeEks, FakeInstanceTypes, FakeLoadBalancers
+from tests.fakes.aws import FakeBus, FakeEks, FakeInstances, FakeInstanceTypes, FakeLoadBalancers
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.faults import Call, Crash, Faults
 
@@ -13,6 +13,7 @@ __all__ = [
     "FakeCluster",
     "FakeEks",
     "FakeInstanceTypes",
+    "FakeInstances",
     "FakeLoadBalancers",
     "Faults",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firstbell.cloud.bus import Bus, OutcomeEvent
 from firstbell.cloud.eks import ClusterEndpoint, Eks, NodeGroup
 from firstbell.cloud.instance_types import InstanceTypeAnswer, InstanceTypes
+from firstbell.cloud.instances import Instances
 from firstbell.cloud.load_balancers import LoadBalancers
 from firstbell.cloud.refusals import Refused
 from firstbell.errors import NotFound
@@ -59,6 +60,21 @@ class FakeInstanceTypes(_Recorder, InstanceTypes):
                 facts={name: self.facts[name] for name in types if name in self.facts},
                 unknown=frozenset(types) - self.facts.keys(),
             )
+
+
+class FakeInstances(_Recorder, Instances):
+    """`ended` holds the ids in order; those that a test puts into `unknown` are no instances of EC2's."""
+
+    def __init__(self, faults: Faults | None = None) -> None:
+        super().__init__(faults)
+        self.ended: list[str] = []
+        self.unknown: set[str] = set()
+
+    def terminate(self, instance_id: str) -> None:
+        with self._called("terminate", instance_id):
+            if instance_id in self.unknown:
+                raise NotFound(f"the instance {instance_id} does not exist")
+            self.ended.append(instance_id)
 
 
 class FakeEks(_Recorder, Eks):

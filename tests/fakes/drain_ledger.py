@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from firstbell.capacity.changes import updated
 from firstbell.capacity.drains import drain_as_document, drain_from_document
-from firstbell.cloud.drain_ledger import Detached, DrainLedger, DrainView, Held
+from firstbell.cloud.drain_ledger import Detached, DrainLedger, DrainView, Held, Remembered
 from firstbell.errors import Conflict, NotFound
 from tests.fakes.faults import Call, Faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
     from firstbell.capacity.changes import Change
     from firstbell.capacity.drains import Drain
@@ -64,43 +64,42 @@ class FakeDrainLedger(DrainLedger):
 
     def store_change(self, news: Change) -> Change:
         with self._called("store_change", news.event_arn):
-            self.change_by_arn[news.event_arn] = updated(self.change_by_arn.get(news.event_arn), news)
-            return self.change_by_arn[news.event_arn]
+            return self._put_change(updated(self.change_by_arn.get(news.event_arn), news))
 
     def write_change(self, change: Change) -> Change:
         with self._called("write_change", change.event_arn):
-            self.change_by_arn[change.event_arn] = change
-            return change
+            present = self.change_by_arn.get(change.event_arn)
+            if (present.version if present else 0) != change.version:
+                raise Conflict(f"{change.event_arn} was written by another")
+            return self._put_change(change)
 
-    def changes(self) -> list[Change]:
-        with self._called("changes"):
-            return list(self.change_by_arn.values())
+    def remembered(self) -> Remembered:
+        with self._called("remembered"):
+            return Remembered(
+                list(self.change_by_arn.values()), list(self.detached_by_id.values()), list(self.held_by_id.values())
+            )
 
     def remember_detached(self, detached: Iterable[Detached]) -> None:
         for one in detached:
             with self._called("remember_detached", one.instance_id):
                 self.detached_by_id[one.instance_id] = one
 
-    def detached(self) -> list[Detached]:
-        with self._called("detached"):
-            return list(self.detached_by_id.values())
-
-    def forget_detached(self, instance_ids: Sequence[str]) -> None:
-        for instance_id in instance_ids:
-            with self._called("forget_detached", instance_id):
-                self.detached_by_id.pop(instance_id, None)
+    def forget_detached(self, instance_id: str) -> None:
+        with self._called("forget_detached", instance_id):
+            self.detached_by_id.pop(instance_id, None)
 
     def remember_held(self, held: Held) -> None:
         with self._called("remember_held", held.instance_id):
             self.held_by_id[held.instance_id] = held
 
-    def held(self) -> list[Held]:
-        with self._called("held"):
-            return list(self.held_by_id.values())
+    def forget_held(self, held: Held) -> None:
+        with self._called("forget_held", held.instance_id):
+            if self.held_by_id.get(held.instance_id) == held:
+                del self.held_by_id[held.instance_id]
 
-    def forget_held(self, instance_id: str) -> None:
-        with self._called("forget_held", instance_id):
-            self.held_by_id.pop(instance_id, None)
+    def _put_change(self, change: Change) -> Change:
+        self.change_by_arn[change.event_arn] = replace(change, version=change.version + 1)
+        return self.change_by_arn[change.event_arn]
 
     def _called(self, name: str, *args: Any) -> Any:
         return self.faults.around(self.calls, name, *args)

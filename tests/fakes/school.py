@@ -30,8 +30,11 @@ from firstbell.reconcile.reading import ClusterReading
 from firstbell.reconcile.reconciler import Reconciler
 from firstbell.settings import Cluster, Portal
 from firstbell.telemetry import METRICS, Telemetry
+from firstbell.tick.aftermath import Aftermath
 from firstbell.tick.service import Ticker
-from tests.fakes import FakeAutoScaling, FakeBus, FakeCluster, FakeEks, FakeInstanceTypes, Faults
+from tests.fakes import FakeAutoScaling, FakeBus, FakeCluster, FakeEks, FakeInstances, FakeInstanceTypes, Faults
+from tests.fakes.drain_ledger import FakeDrainLedger
+from tests.fakes.interruption_queue import FakeQueue
 from tests.fakes.ledger import FakeLedger
 
 if TYPE_CHECKING:
@@ -104,6 +107,9 @@ class School:
         self.autoscaling = FakeAutoScaling(groups, clock=self.clock, faults=self.faults)
         self.cluster = FakeCluster(clock=self.clock, faults=self.faults)
         self.ledger = FakeLedger(self.faults)
+        self.drain_ledger = FakeDrainLedger(self.faults)
+        self.queue = FakeQueue(self.clock, self.faults)
+        self.instances = FakeInstances(self.faults)
         self.bus = FakeBus(self.faults)
         self.eks = FakeEks(faults=self.faults)
         self.instance_types = FakeInstanceTypes([XLARGE], self.faults)
@@ -160,6 +166,16 @@ class School:
             settings=self.settings,
             ledger=self.ledger,
             reconciler=self.reconciler(thorough=True),
+            aftermath=Aftermath(
+                settings=self.settings,
+                ledger=self.drain_ledger,
+                queue=self.queue,
+                autoscaling=self.autoscaling,
+                instances=self.instances,
+                connect=lambda: self.cluster,
+                telemetry=self.telemetry,
+                clock=self.clock,
+            ),
             read=self.reading,
             connect=lambda: self.cluster,
             telemetry=self.telemetry,

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 OVERDUE_SECONDS = 60.0
 """A pass this much overdue has lost its message; whatever message comes next may carry on."""
 EVENTS_REMEMBERED = 20
+DRILL = "drill"
+"""Kind of a drill's cordon: nothing takes such a node away."""
+GIVEN_BACK = frozenset({"rebalance", DRILL})
+"""Kinds of cordons that tick takes back after `rebalance_ttl_minutes`, unless something else followed."""
 
 STATES: tuple[str, ...] = ("", "stopping", "stopped", "shutting-down", "terminated")
 """EC2's states in the order in which they count; a later one is never taken back."""
@@ -109,6 +113,10 @@ class Drain:
         """Whether no message carries it any more (one was purged, or ran into the DLQ)."""
         since = self.claimed_until if self.holder else self.next_at
         return self.phase is Phase.DRAINING and now > since + OVERDUE_SECONDS
+
+    def under_way(self, now: float) -> bool:
+        """Whether anything is to come of it: it is not over, nor lost by its messages and past its deadline."""
+        return self.phase is Phase.DRAINING and not (now > self.deadline and self.orphaned(now))
 
 
 def merge(drain: Drain, news: News) -> Drain:

@@ -65,6 +65,14 @@ class Held:
     """When it is given back, if no drain of it is under way then."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    changes: Sequence[Change]
+    detached: Sequence[Detached]
+    """Instances that may be in no group any more and that nobody else will end."""
+    held: Sequence[Held]
+
+
 class DrainLedger:
     """Raises Conflict where a condition failed, RetryLater where DynamoDB throttled or did not answer."""
 
@@ -124,9 +132,22 @@ class DrainLedger:
         self._put(key, json.dumps(change_as_document(stored)), change.version, int(change.forget_at))
         return stored
 
-    def changes(self) -> list[Change]:
-        """Every change that is remembered, those past their start included."""
-        return [_change(item) for item in self._query("CHANGE#")]
+    def remembered(self) -> Remembered:
+        """All that tick has to look after, changes past their start included; one call for a page of 1 MB."""
+        changes: list[Change] = []
+        detached: list[Detached] = []
+        held: list[Held] = []
+        for item in self._items():
+            kind, _, name = item["sk"]["S"].partition("#")
+            match kind:
+                case "CHANGE":
+                    changes.append(_change(item))
+                case "DETACHED":
+                    since = float(item["since"]["N"])
+                    detached.append(Detached(name, item["pool"]["S"], item["asg"]["S"], since))
+                case "HELD":
+                    held.append(Held(name, item["node"]["S"], item["pool"]["S"], float(item["until"]["N"])))
+        return Remembered(changes, detached, held)
 
     def remember_detached(self, detached: Iterable[Detached]) -> None:
         for one in detached:
@@ -143,21 +164,11 @@ class DrainLedger:
                     },
                 )
 
-    def detached(self) -> list[Detached]:
-        """Instances that are in no group any more and that nobody else will end."""
-        return [
-            Detached(
-                instance_id=item["sk"]["S"].removeprefix("DETACHED#"),
-                pool=item["pool"]["S"],
-                group=item["asg"]["S"],
-                since=float(item["since"]["N"]),
+    def forget_detached(self, instance_id: str) -> None:
+        with translated("dynamodb:DeleteItem"):
+            self._clients.dynamodb.delete_item(
+                TableName=self._table, Key=_key(self._partition, f"DETACHED#{instance_id}")
             )
-            for item in self._query("DETACHED#")
-        ]
-
-    def forget_detached(self, instance_ids: Sequence[str]) -> None:
-        for instance_id in instance_ids:
-            self._delete(_key(self._partition, f"DETACHED#{instance_id}"))
 
     def remember_held(self, held: Held) -> None:
         """A later time replaces an earlier one: each recommendation begins the wait anew."""
@@ -174,19 +185,20 @@ class DrainLedger:
                 },
             )
 
-    def held(self) -> list[Held]:
-        return [
-            Held(
-                instance_id=item["sk"]["S"].removeprefix("HELD#"),
-                node=item["node"]["S"],
-                pool=item["pool"]["S"],
-                until=float(item["until"]["N"]),
-            )
-            for item in self._query("HELD#")
-        ]
-
-    def forget_held(self, instance_id: str) -> None:
-        self._delete(_key(self._partition, f"HELD#{instance_id}"))
+    def forget_held(self, held: Held) -> None:
+        """Unless the wait began anew meanwhile."""
+        with translated("dynamodb:DeleteItem"):
+            try:
+                self._clients.dynamodb.delete_item(
+                    TableName=self._table,
+                    Key=_key(self._partition, f"HELD#{held.instance_id}"),
+                    ConditionExpression="attribute_not_exists(pk) OR #until = :until",
+                    ExpressionAttributeNames={"#until": "until"},
+                    ExpressionAttributeValues={":until": _number(held.until)},
+                )
+            except ClientError as error:
+                if code_of(error) != "ConditionalCheckFailedException":
+                    raise
 
     def _batch(self, keys: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         for _ in range(ATTEMPTS):
@@ -227,18 +239,14 @@ class DrainLedger:
                     raise Conflict(f"{key['pk']['S']}: another writer was first") from error
                 raise
 
-    def _delete(self, key: dict[str, Any]) -> None:
-        with translated("dynamodb:DeleteItem"):
-            self._clients.dynamodb.delete_item(TableName=self._table, Key=key)
-
-    def _query(self, prefix: str) -> Iterable[dict[str, Any]]:
+    def _items(self) -> Iterable[dict[str, Any]]:
         start: dict[str, Any] = {}
         while True:
             with translated("dynamodb:Query"):
                 page = self._clients.dynamodb.query(
                     TableName=self._table,
-                    KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
-                    ExpressionAttributeValues={":pk": {"S": self._partition}, ":prefix": {"S": prefix}},
+                    KeyConditionExpression="pk = :pk",
+                    ExpressionAttributeValues={":pk": {"S": self._partition}},
                     ConsistentRead=True,
                     **start,
                 )

@@ -32,7 +32,8 @@ class Delayed:
 class InterruptionQueue:
     """Every method may raise RetryLater, AccessDenied or Refused."""
 
-    def __init__(self, clients: Clients, url: str, dead_letter_url: str) -> None:
+    def __init__(self, clients: Clients, url: str, dead_letter_url: str = "") -> None:
+        """`dead_letter_url` is for whoever buries."""
         self._clients = clients
         self._url = url
         self._dead_letter_url = dead_letter_url

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from firstbell.cloud.capacity_reservations import CapacityReservations
-from firstbell.cloud.drain_ledger import DrainLedger
 from firstbell.cloud.interruption_queue import InterruptionQueue
 from firstbell.cloud.load_balancers import LoadBalancers
-from firstbell.errors import ConfigurationError
 from firstbell.interruption.claiming import Claimer
 from firstbell.interruption.cordon import Cordoner
 from firstbell.interruption.evict import Evictor
@@ -20,6 +17,7 @@ from firstbell.interruption.finish import Finisher
 from firstbell.interruption.service import Drainer
 from firstbell.interruption.surroundings import Surveyor
 from firstbell.interruption.telling import Teller
+from firstbell.settings import variable
 from firstbell.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -36,12 +34,8 @@ class InterruptionWiring(Wiring):
 
     @cached_property
     def queue(self) -> InterruptionQueue:
-        urls = (_variable("FIRSTBELL_QUEUE_URL"), _variable("FIRSTBELL_DEAD_LETTER_URL"))
+        urls = (variable("FIRSTBELL_QUEUE_URL"), variable("FIRSTBELL_DEAD_LETTER_URL"))
         return InterruptionQueue(self.clients, *urls)
-
-    @cached_property
-    def drain_ledger(self) -> DrainLedger:
-        return DrainLedger(self.clients, self.deployment.ledger_table, self.settings.name)
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
@@ -90,10 +84,3 @@ class InterruptionWiring(Wiring):
             clock=time.time,
             holder=holder,
         )
-
-
-def _variable(name: str) -> str:
-    value = os.environ.get(name, "")
-    if not value:
-        raise ConfigurationError(f"environment variable {name} is not set; the stack sets it on this function")
-    return value

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from firstbell.capacity.drains import DRILL, GIVEN_BACK
 from firstbell.cloud.drain_ledger import Held
 from firstbell.cluster.cordons import CordonMark, mark_of
 from firstbell.errors import Conflict, FirstbellError, NotFound
-from firstbell.interruption.notices import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 """How often a cordon that another writer was first with is tried on the node as it is then (case 26)."""
-DRILL = "drill"
-"""Kind of a drill's cordon: nothing takes such a node away."""
-GIVEN_BACK = frozenset({Kind.REBALANCE, DRILL})
-"""Kinds of cordons that tick takes back after `rebalance_ttl_minutes`, unless something else followed."""
 
 
 @dataclass(frozen=True, slots=True)

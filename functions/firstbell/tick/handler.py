@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
-from firstbell.tick.service import Ticker
-from firstbell.wiring import Wiring
+from firstbell.tick.assembly import TickWiring
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -21,22 +19,14 @@ logger = Logger(service="tick")
 
 
 @cache
-def _wiring() -> Wiring:
-    return Wiring(logger)
+def _wiring() -> TickWiring:
+    return TickWiring(logger)
 
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     wiring = _wiring()
-    ticker = Ticker(
-        settings=wiring.settings,
-        ledger=wiring.ledger,
-        reconciler=wiring.reconciler(f"tick/{context.aws_request_id}/{uuid.uuid4().hex[:8]}", thorough=True),
-        read=wiring.reading,
-        connect=lambda: wiring.cluster,
-        telemetry=wiring.telemetry,
-        clock=time.time,
-    )
+    ticker = wiring.ticker(f"tick/{context.aws_request_id}/{uuid.uuid4().hex[:8]}")
     with wiring.telemetry.counting_ledger_errors():
         if event.get("detail-type") == LAUNCH_FAILED:
             ticker.group_failed(event.get("detail", {}).get("AutoScalingGroupName", ""))

@@ -1,4 +1,5 @@
-"""Each minute: due reservations start, pools are brought to size, holds are set and released, waiting pods counted."""
+"""Each minute: due reservations start, pools are brought to size, holds are set and released, waiting pods counted, and
+what interruptions left behind is looked after."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from firstbell.reconcile.reconciler import Reconciler
     from firstbell.settings import Cluster
     from firstbell.telemetry import Telemetry
+    from firstbell.tick.aftermath import Aftermath
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Ticker:
     settings: Cluster
     ledger: Ledger
     reconciler: Reconciler
+    aftermath: Aftermath
     read: Callable[[], ClusterReading]
     connect: Callable[[], KubernetesCluster]
     telemetry: Telemetry
@@ -39,6 +42,8 @@ class Ticker:
         reading = self.read() if visited else None
         errors = self._visit(visited, reading) if reading else []
         self._count_waiting(reading)
+        if not view.paused:
+            errors += self.aftermath.look_after()
         self.telemetry.emit("TickRuns")
         if errors:
             raise errors[0]

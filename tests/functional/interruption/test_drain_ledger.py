@@ -95,30 +95,30 @@ def test_an_announcement_is_stored_and_its_update_replaces_it(ledger: DrainLedge
     ledger.store_change(change())
     ledger.store_change(change(communication="c-2", updated_at=T + 1, instances={"notebooks": ["i-0bb"]}))
     ledger.store_change(change(communication="c-0", updated_at=T - 1, instances={"notebooks": ["i-0cc"]}))
-    [stored] = ledger.changes()
+    [stored] = ledger.remembered().changes
     assert stored.instances == {"notebooks": ["i-0bb"]}
 
 
 def test_the_pages_of_an_announcement_add_up(ledger: DrainLedger) -> None:
     ledger.store_change(change())
     ledger.store_change(change(instances={"notebooks": ["i-0bb"], "dask": ["i-0cc"]}))
-    [stored] = ledger.changes()
+    [stored] = ledger.remembered().changes
     assert stored.instances == {"dask": ["i-0cc"], "notebooks": ["i-0aa", "i-0bb"]}
 
 
 def test_a_due_change_is_enqueued_once(ledger: DrainLedger) -> None:
     pool = Pool("notebooks", Resources(pods=1), group="notebook-a")
     ledger.store_change(change())
-    [found] = due(ledger.changes(), [pool], T + 3600)
+    [found] = due(ledger.remembered().changes, [pool], T + 3600)
     ledger.write_change(enqueued(found.change, found.pool))
-    assert due(ledger.changes(), [pool], T + 3600) == []
+    assert due(ledger.remembered().changes, [pool], T + 3600) == []
 
 
 def test_a_withdrawn_change_stays_withdrawn(ledger: DrainLedger) -> None:
     """Its earlier announcement may be delivered after the withdrawal."""
     ledger.store_change(change(communication="c-2", updated_at=T + 1, instances={}))
     ledger.store_change(change())
-    [stored] = ledger.changes()
+    [stored] = ledger.remembered().changes
     assert stored.instances == {}
 
 
@@ -126,14 +126,17 @@ def test_detached_instances_are_remembered_until_they_are_ended(ledger: DrainLed
     ones = [Detached("i-0aa", "dask", "dask-a", T), Detached("i-0bb", "dask", "dask-a", T)]
     ledger.remember_detached(ones)
     ledger.remember_detached(ones)
-    assert ledger.detached() == ones
-    ledger.forget_detached(["i-0aa"])
-    assert ledger.detached() == ones[1:]
+    assert ledger.remembered().detached == ones
+    ledger.forget_detached("i-0aa")
+    assert ledger.remembered().detached == ones[1:]
 
 
 def test_a_held_node_is_remembered_until_it_is_given_back(ledger: DrainLedger) -> None:
     ledger.remember_held(Held("i-0aa", "n1", "dask", T))
     ledger.remember_held(Held("i-0aa", "n1", "dask", T + 60))
-    assert ledger.held() == [Held("i-0aa", "n1", "dask", T + 60)]
-    ledger.forget_held("i-0aa")
-    assert ledger.held() == []
+    assert ledger.remembered().held == [Held("i-0aa", "n1", "dask", T + 60)]
+    ledger.forget_held(Held("i-0aa", "n1", "dask", T))
+    assert ledger.remembered().held, "the wait began anew"
+    ledger.forget_held(Held("i-0aa", "n1", "dask", T + 60))
+    ledger.forget_held(Held("i-0aa", "n1", "dask", T + 60))
+    assert ledger.remembered().held == []

@@ -32,7 +32,7 @@ def test_a_recommendation_may_cordon_for_a_while_under_our_own_mark() -> None:
     assert scene.evicted() == []
     assert scene.calls("write") == []
     assert scene.queue.messages == []
-    [held] = scene.ledger.held()
+    [held] = scene.ledger.remembered().held
     assert (held.instance_id, held.node, held.until) == ("i-01", "n1", T + 1800)
 
 
@@ -177,7 +177,8 @@ def test_a_drill_goes_the_same_way_but_changes_no_group() -> None:
     mark = mark_of(scene.cluster.node_by_name["n1"], "interruption")
     assert mark is not None
     assert mark.kind == "drill"
-    assert {held.node for held in scene.ledger.held()} == {"n1", "n2"}, "tick gives them back: nothing takes them away"
+    held = {one.node for one in scene.ledger.remembered().held}
+    assert held == {"n1", "n2"}, "tick gives them back: nothing takes them away"
 
 
 def test_a_drill_of_many_instances_is_one_message_and_many_drains() -> None:

@@ -33,7 +33,7 @@ def test_a_full_pools_doomed_instance_is_replaced_before_its_pods_go() -> None:
     assert names.index("remember_detached") < names.index("detach")
     group = scene.autoscaling.groups[GROUP]
     assert (group.desired, group.unlaunched_units) == (2, 1)
-    assert [one.instance_id for one in scene.ledger.detached()] == ["i-01"]
+    assert [one.instance_id for one in scene.ledger.remembered().detached] == ["i-01"]
     assert scene.drain().replacement == "replaced"
 
 
@@ -107,7 +107,7 @@ def test_of_a_storms_invocations_one_decides_for_all() -> None:
     decided = sorted(scene.drain(f"i-0{n}").replacement for n in (1, 2, 3))
     assert decided[2] == "replaced"
     assert all(why.startswith("left: not InService any more") for why in decided[:2])
-    assert sorted(one.instance_id for one in scene.ledger.detached()) == ["i-01", "i-02", "i-03"]
+    assert sorted(one.instance_id for one in scene.ledger.remembered().detached) == ["i-01", "i-02", "i-03"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_group_that_is_not_ours_to_replace_in_is_left_alone(pool: dict[str, An
     scene.spot()
     scene.run()
     assert detached(scene) == []
-    assert scene.ledger.detached() == []
+    assert scene.ledger.remembered().detached == []
 
 
 @pytest.mark.parametrize("notice", ["drill", "terminate", "state"])

@@ -177,7 +177,7 @@ def test_a_signal_that_the_headroom_or_nodes_on_their_way_cover_costs_less(deplo
 
 def test_a_tick_without_live_work_reads_the_ledger_and_pending_pods_only(deployed: Deployed) -> None:
     deployed.tick()
-    assert set(deployed.calls) == {"dynamodb.Query", "GET /api/v1/pods"}
+    assert deployed.calls == ["dynamodb.Query", "dynamodb.Query", "GET /api/v1/pods"]
     (request,) = deployed.server.requests
     assert request.query["fieldSelector"] == "spec.nodeName=,status.phase=Pending"
 

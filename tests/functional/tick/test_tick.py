@@ -15,6 +15,9 @@ INSUFFICIENT = (
 )
 QUOTA = "Max spot instance count exceeded. Launching EC2 instance failed."
 
+NOTHING_TO_DO = {"ledger.read", "pending_pods", "remembered"}
+"""What a minute asks where nothing is reserved: both partitions of the ledger, and the pods that wait."""
+
 
 def two_pools(**options: object) -> School:
     return School(pools=(pool(fallback=("spare",)), pool("spare", **options)))
@@ -73,7 +76,7 @@ def test_waiting_pods_without_any_reservation_only_alarm() -> None:
     school.tick()
     assert school.desired() == 0
     assert school.telemetry.total("LongestPendingSeconds") == 240
-    assert {call.name for call in school.faults.calls} == {"ledger.read", "pending_pods"}
+    assert {call.name for call in school.faults.calls} == NOTHING_TO_DO
 
 
 def test_nodes_of_a_live_reservation_are_held_and_only_our_holds_are_released() -> None:
@@ -101,7 +104,7 @@ def test_what_is_left_to_undo_is_visited_until_it_is_undone() -> None:
         school.tick()
     school.faults.calls.clear()
     school.tick()
-    assert {call.name for call in school.faults.calls} == {"ledger.read", "pending_pods"}
+    assert {call.name for call in school.faults.calls} == NOTHING_TO_DO
 
 
 def test_case_39_a_suspended_launch_is_reported_falls_back_and_is_not_bumped_again() -> None:
