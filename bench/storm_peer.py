@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
@@ -84,6 +85,10 @@ def _one_endpoint(cloud: LocalCloud) -> type[BaseHTTPRequestHandler]:
 
     class Passage(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def handle_one_request(self) -> None:
+            with suppress(ConnectionError):  # the peer ends in the middle of a long poll
+                super().handle_one_request()
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
