@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from firstbell.cluster.image_pulls import ImagePull
     from firstbell.cluster.volumes import VolumeAttachment
 
+CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
 
 class FakeCluster(KubernetesCluster):
     """Nodes and pods that tests put there and calls change, as the API server would: every write to a node gives it a
@@ -55,6 +57,8 @@ class FakeCluster(KubernetesCluster):
         """UID -> what its eviction answers, without effect."""
         self.lingering: set[str] = set()
         """UIDs that stay, terminating, until `finish`."""
+        self.controls_nodes = False
+        """Whether a cordoned node gets the node controller's taint, which outlives the cordon for a moment."""
         self._version = 0
         for node in nodes:
             self.add_node(node)
@@ -214,6 +218,8 @@ class FakeCluster(KubernetesCluster):
             changed = replace(changed, unschedulable=bool(spec["unschedulable"]))
         if "taints" in spec:
             changed = replace(changed, taints=tuple(_taint(raw) for raw in spec["taints"] or ()))
+        if self.controls_nodes and changed.unschedulable and CORDONED not in changed.taints:
+            changed = replace(changed, taints=(*changed.taints, CORDONED))
         return self.add_node(changed)
 
 

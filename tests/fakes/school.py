@@ -106,6 +106,7 @@ class School:
         ]
         self.autoscaling = FakeAutoScaling(groups, clock=self.clock, faults=self.faults)
         self.cluster = FakeCluster(clock=self.clock, faults=self.faults)
+        self.cluster.controls_nodes = True
         self.ledger = FakeLedger(self.faults)
         self.drain_ledger = FakeDrainLedger(self.faults)
         self.queue = FakeQueue(self.clock, self.faults)
