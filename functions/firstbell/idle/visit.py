@@ -114,9 +114,9 @@ class Visitor:
         verdicts = examine(occasion.survey.candidates(group), around)
         memory = memory.seen_idle([v.instance_id for v in verdicts if v.without_users], now)
         self.telemetry.emit("NodesIdle", len(memory.idle_since), pool=pool.name)
+        self.telemetry.emit("NodeHoursRemoved", hours, pool=pool.name)
         if pool.idle is None or not occasion.hours.quiet:
             return self._while_up(occasion, group, replace(state, idle=memory), verdicts)
-        self.telemetry.emit("NodeHoursRemoved", hours, pool=pool.name)
         return self._while_quiet(occasion, pool.idle, group, view, replace(state, idle=memory), verdicts)
 
     def _while_up(self, occasion: Occasion, group: Group, state: PoolState, verdicts: list[Verdict]) -> _Judgement:
