@@ -11,7 +11,7 @@ export AWS_PAGER :=
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 
 BOOTSTRAP := sh workshop/python.sh -m workshop.bootstrap
-BENCHES ?= placement planning prescale_memory kubernetes_client
+BENCHES ?= placement planning prescale_memory kubernetes_client cold_start
 
 .PHONY: help setup ready demo test test-long test-disruptive check bench bench-storm up down status logs synth bootstrap deploy destroy bill lock clean
 
