@@ -263,6 +263,6 @@ class VeryManyInterleavings(AnyInterleaving):
 
 
 AnyInterleaving.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
-VeryManyInterleavings.TestCase.settings = settings(max_examples=5000, stateful_step_count=50, deadline=None)
+VeryManyInterleavings.TestCase.settings = settings(max_examples=1500, stateful_step_count=50, deadline=None)
 TestAnyInterleaving = AnyInterleaving.TestCase
 TestVeryManyInterleavings = pytest.mark.long(VeryManyInterleavings.TestCase)
