@@ -89,6 +89,8 @@ def test_doctor_asks_as_each_function_s_role_and_names_the_manifest(school: Depl
     )
     assert school.cluster.call("DELETE", binding).status == 200
     try:
+        # The API server's authorizer learns of the deletion a moment later.
+        await_value("doctor finds it", lambda: wrong(state_dir), lambda checks: "rbac" in checks)
         examined = firstbell(state_dir, "doctor", code=1)
     finally:
         apply_manifest(school.cloud, ROOT / "infra" / "rbac.yaml")
