@@ -163,6 +163,7 @@ def killer() -> Killer:
     return Killer()
 
 
+@pytest.mark.disruptive
 @pytest.mark.parametrize("wave", range(WAVES))
 def test_a_drain_survives_a_kill_before_and_after_any_call(
     workers: Workers, gate: Gate, killer: Killer, wave: int
@@ -185,6 +186,7 @@ def test_a_drain_survives_a_kill_before_and_after_any_call(
     workers.await_empty_queue(timeout_seconds=150)
 
 
+@pytest.mark.disruptive
 def test_every_decisive_call_was_somebodys_last(killer: Killer) -> None:
     assert killer.done >= {(kind, after) for kind in DECISIVE for after in (False, True)}
 
