@@ -102,7 +102,7 @@ class Deployed:
             self.heard.append(event)
 
 
-def deploy_school(cloud: LocalCloud) -> Deployed:
+def deploy_school(cloud: LocalCloud, operators_file: str | None = None) -> Deployed:
     """A hub with EKS's DaemonSets, and Firstbell deployed beside it with the ordinary command line."""
     cluster = ClusterApi.of(cloud)
     cluster.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
@@ -110,7 +110,7 @@ def deploy_school(cloud: LocalCloud) -> Deployed:
         cluster.create("/apis/apps/v1/namespaces/kube-system/daemonsets", daemon_set(name, cpu))
     subnets = aws_client(cloud, "ec2").describe_subnets(Filters=[{"Name": "availability-zone", "Values": [ZONE]}])
     file = cloud.state_dir / FILE.name
-    file.write_text(FILE.read_text().replace("SUBNET", subnets["Subnets"][0]["SubnetId"]))
+    file.write_text((operators_file or FILE.read_text()).replace("SUBNET", subnets["Subnets"][0]["SubnetId"]))
     outputs = deploy(cloud, ROOT, {"file": str(file), "target": "host"})
     apply_manifest(cloud, ROOT / "infra" / "rbac.yaml")
     return Deployed(cloud, outputs)

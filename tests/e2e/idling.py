@@ -16,7 +16,6 @@ from tests.e2e.deployed import NAMESPACE, Deployed
 FUNCTION = "firstbell-hub-idle"
 MARK = "firstbell.dev/idle"
 SETTLE_SECONDS = 5.0
-TOUCHING = ("pods", "pods/eviction")
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,12 @@ def touched_by_others(audit_log: Path, pods: set[str]) -> list[Document]:
     ]
 
 
-def written_by_us(audit_log: Path, since: float = 0.0) -> list[str]:
-    """`verb resource` of every accepted write of a function of ours."""
+def written_by_us(audit_log: Path, group: str) -> list[str]:
+    """`verb resource` of every accepted write of the function with this Kubernetes group."""
     return [
         f"{event['verb']} {_resource(event)}"
         for event in _writes(audit_log)
-        if any(group.startswith("firstbell:") for group in event["user"].get("groups", ()))
-        and event.get("responseStatus", {}).get("code", 500) < 300
+        if group in event["user"].get("groups", ()) and event.get("responseStatus", {}).get("code", 500) < 300
     ]
 
 
