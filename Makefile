@@ -33,7 +33,7 @@ test: check ## every check and test but the long tier
 test-long: ready ## the long tier
 	pytest -m "long and not disruptive"
 
-test-disruptive: ready ## what breaks a deployed stack on purpose: its alarms, and kills (twenty minutes; not part of CI)
+test-disruptive: ready ## alarms, kills, a whole day: breaks its stacks on purpose or takes long (45 minutes; not part of CI)
 	pytest -m disruptive
 
 check: ready ## style, types, layers, locks and documents, advisories, bill of materials

@@ -16,7 +16,7 @@ from tests.e2e.cluster_api import NODES, Document, await_value
 from tests.e2e.deployed import FILE, Deployed, deploy_school
 from tests.e2e.idling import Idling, touched_by_others, written_by_us
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.disruptive
 
 POOL = "notebook-1"
 DENSITY = 14

@@ -13,7 +13,7 @@ from tests.e2e.deployed import Deployed
 from tests.e2e.gate import Call, Fate, Gate
 from tests.e2e.idling import FUNCTION, SETTLE_SECONDS, Idling, touched_by_others
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.disruptive
 
 GAPS = 20
 """Calls of an evaluation that cordons, or ends, two nodes; a gap beyond the last call stays shut."""
