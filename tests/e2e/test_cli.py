@@ -80,6 +80,7 @@ def test_a_pause_holds_every_write_until_resume(school: Deployed, state_dir: Pat
     assert not firstbell(state_dir, "status")["paused"]
 
 
+@pytest.mark.disruptive
 def test_doctor_asks_as_each_function_s_role_and_names_the_manifest(school: Deployed, state_dir: Path) -> None:
     """The tick's binding goes: its role's own token is let in, and may do nothing."""
     binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/firstbell-tick"
